@@ -1,0 +1,1 @@
+"""The names of the `inference-server` package, over Forecastle."""

@@ -1,0 +1,1 @@
+"""The names and commands of MMS, over Forecastle."""

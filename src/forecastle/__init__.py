@@ -1,0 +1,1 @@
+"""Forecastle: a model server."""
