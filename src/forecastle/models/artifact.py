@@ -9,7 +9,8 @@ class Artifact(msgspec.Struct, frozen=True):
     """A recognised artifact.
 
     ``kind`` says what was found (for messages), ``runtime`` which module of ``forecastle.runtimes`` serves it, ``path``
-    where it lies: a directory, a file, or for the kind ``module`` a dotted module name. ``source`` is what the user typed.
+    where it lies: a directory, a file, or for the kind ``module`` a dotted module name. ``source`` is what the user
+    typed.
     """
 
     kind: str
