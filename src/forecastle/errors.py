@@ -1,8 +1,8 @@
 """The error tree, drawn along the path of a request.
 
 Every failure a user can cause or meet is one of these classes. Its *name* is the stable ``type`` a client may switch
-on, its ``status`` is the HTTP status, its message names the thing, the limit and the setting to change, and never holds a
-traceback, a path of the server or another client's data.
+on, its ``status`` is the HTTP status, its message names the thing, the limit and the setting to change. It never holds
+a traceback, a path of the server or another client's data.
 
 ::
 

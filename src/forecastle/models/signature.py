@@ -14,7 +14,7 @@ class Tensor(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """What a model takes and gives; ``input_type`` and ``output_type`` are the content types of MMS's signature.json."""
+    """What a model takes and gives. ``input_type`` and ``output_type`` are content types, as MMS's signature.json."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]

@@ -1,0 +1,168 @@
+"""From a user's hooks, a runtime's and the defaults to the few callables that a replica calls.
+
+The order of precedence is user, runtime, default, one hook at a time. Two hooks have a wider form, which takes more at
+once (``inputs_fn`` of a runtime takes all parts of a request, ``predict_batch_fn`` a whole batch): a user who overrides
+the narrow form thereby hides the runtime's wide one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pluggy
+from werkzeug.datastructures import MIMEAccept
+
+from forecastle import media
+from forecastle.errors import BadInput, BadOutput, LoadFailed, NotAcceptable
+from forecastle.hooks import defaults
+from forecastle.hooks.spec import BatchStrategy
+from forecastle.messages import Part
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """A loaded model as a replica sees it: what to call, in order, for each request.
+
+    ``predict_batch`` is ``None`` where the model predicts one request at a time. ``transform`` takes the place of
+    the three steps. ``ping`` is ``None`` where nobody wrote a ``ping_fn``.
+    """
+
+    read: Callable[[list[Part]], Any]
+    predict: Callable[[Any], Any]
+    predict_batch: Callable[[list[Any]], list[Any]] | None
+    write: Callable[[Any, str], tuple[bytes, str]]
+    transform: Callable[[list[Part], str], tuple[bytes, str]] | None
+    ping: Callable[[], bool] | None
+    batch_strategy: BatchStrategy
+    max_concurrent_transforms: int
+    max_payload_in_mb: int
+
+
+def load(manager: pluggy.PluginManager, runtime: object | None, model_dir: str) -> Hooks:
+    """Resolve every hook and load the model, once. ``runtime`` offers any of the hooks, and ``inputs_fn``, as methods.
+
+    Raises:
+        LoadFailed: the hooks contradict each other.
+    """
+    chain = _Chain(manager, runtime)
+    transform = chain.user("transform_fn")
+    excluded = [name for name in ("input_fn", "predict_fn", "output_fn") if chain.user(name)]
+    if transform is not None and excluded:
+        raise LoadFailed(f"transform_fn replaces input_fn, predict_fn and output_fn; found it beside {excluded[0]}")
+    model = chain.resolve("model_fn")(model_dir)
+    predict_fn, output_fn = chain.resolve("predict_fn"), chain.resolve("output_fn")
+    predict_batch_fn = chain.wide("predict_batch_fn", unless="predict_fn")
+    ping_fn = chain.own("ping_fn")
+    return Hooks(
+        read=chain.wide("inputs_fn", unless="input_fn") or _reader(chain.resolve("input_fn")),
+        predict=lambda data: predict_fn(data, model),
+        predict_batch=None if predict_batch_fn is None else lambda batch: predict_batch_fn(batch, model),
+        write=_writer(output_fn),
+        transform=None if transform is None else _transformer(transform, model),
+        ping=None if ping_fn is None else lambda: bool(ping_fn(model)),
+        batch_strategy=BatchStrategy(chain.resolve("batch_strategy")()),
+        max_concurrent_transforms=int(chain.resolve("max_concurrent_transforms")()),
+        max_payload_in_mb=int(chain.resolve("max_payload_in_mb")()),
+    )
+
+
+class _Chain:
+    """The order of precedence for each hook."""
+
+    def __init__(self, manager: pluggy.PluginManager, runtime: object | None) -> None:
+        self._manager = manager
+        self._runtime = runtime
+
+    def user(self, name: str) -> Callable[..., Any] | None:
+        """Return the user's hook, called by position; of several, pluggy's order and its wrappers hold."""
+        caller: pluggy.HookCaller | None = getattr(self._manager.hook, name, None)
+        implementations = caller.get_hookimpls() if caller is not None else []
+        if caller is None or caller.spec is None or not implementations:
+            return None
+        arguments = caller.spec.argnames
+        if len(implementations) == 1 and list(implementations[0].argnames) == list(arguments):
+            function: Callable[..., Any] = implementations[0].function
+            return function
+        return lambda *args: caller(**dict(zip(arguments, args, strict=True)))
+
+    def own(self, name: str) -> Callable[..., Any] | None:
+        """Return the hook of the user or the runtime, if either has one."""
+        user, runtime = self.user(name), getattr(self._runtime, name, None)
+        if user is None or runtime is None:
+            return user or runtime
+        return _first(user, runtime)
+
+    def resolve(self, name: str) -> Callable[..., Any]:
+        """Return the hook, falling back on the default."""
+        own, default = self.own(name), getattr(defaults, name)
+        return default if own is None else _first(own, default)
+
+    def wide(self, name: str, *, unless: str) -> Callable[..., Any] | None:
+        """Return a hook's wide form, which a user's narrow form hides where the user has no wide one."""
+        user = self.user(name)
+        if user is not None or self.user(unless) is not None:
+            return user
+        return getattr(self._runtime, name, None)
+
+
+def _first(first: Callable[..., Any], then: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        result = first(*args)
+        return then(*args) if result is None else result
+
+    return call
+
+
+def _reader(input_fn: Callable[[bytes, str], Any]) -> Callable[[list[Part]], Any]:
+    def read(parts: list[Part]) -> Any:
+        """One part is the data; several are a dict by field name, each read alone."""
+        if len(parts) == 1:
+            return input_fn(parts[0].data, parts[0].content_type)
+        return {part.name: input_fn(part.data, part.content_type) for part in parts}
+
+    return read
+
+
+def _writer(output_fn: Callable[[Any, MIMEAccept], Any]) -> Callable[[Any, str], tuple[bytes, str]]:
+    def write(prediction: Any, accept: str) -> tuple[bytes, str]:
+        parsed = media.accept(accept)
+        try:
+            return _body(output_fn(prediction, parsed), "output_fn")
+        except AssertionError as error:
+            # `assert accept.accept_json` is the documented way of a hook to say that it cannot write what is accepted.
+            if parsed.best == "*/*":
+                raise
+            raise NotAcceptable(f"the model's output_fn cannot write what the client accepts: {accept}") from error
+
+    return write
+
+
+def _transformer(
+    transform_fn: Callable[[Any, bytes, str, str], Any], model: Any
+) -> Callable[[list[Part], str], tuple[bytes, str]]:
+    def transform(parts: list[Part], accept: str) -> tuple[bytes, str]:
+        if len(parts) != 1:
+            raise BadInput(f"the model's transform_fn takes one body; found {len(parts)} parts")
+        result = transform_fn(model, parts[0].data, parts[0].content_type, accept)
+        if not isinstance(result, tuple):
+            best = media.accept(accept).best
+            result = (result, "application/json" if best in {None, "*/*"} else best)
+        return _body(result, "transform_fn")
+
+    return transform
+
+
+def _body(result: Any, hook: str) -> tuple[bytes, str]:
+    """Check what a hook gave for a body: bytes (or text, which becomes UTF-8) and a content type."""
+    if isinstance(result, tuple) and len(result) == 2:
+        body, content_type = result
+        if isinstance(body, str):
+            body = body.encode()
+        if isinstance(body, bytes | bytearray | memoryview) and isinstance(content_type, str):
+            return bytes(body), content_type
+        found = f"({type(body).__name__}, {type(content_type).__name__})"
+    else:
+        found = type(result).__name__
+    raise BadOutput(f"{hook} must return (bytes, content type); it returned {found}")

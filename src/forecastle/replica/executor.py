@@ -1,0 +1,139 @@
+"""Answering a batch: read each item, predict them together, write each answer.
+
+Every item ends in exactly one outcome, and no item's fault reaches another: reading and writing are per item, and a
+batch whose prediction raises is predicted again one item at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from forecastle.errors import BadInput, BadOutput, DeadlineExceeded, PredictionFailed, RequestError
+from forecastle.hooks.resolve import Hooks
+from forecastle.messages import Part
+
+logger = logging.getLogger(__name__)
+
+HOOK_FAILURES = (Exception, SystemExit)
+"""What a hook may raise without ending the replica: anything, and ``sys.exit()`` too."""
+
+CLIENT_FAULTS = (ValueError, LookupError)
+"""What a parser raises at bad bytes (malformed JSON, a missing key): from ``input_fn`` these are the client's fault."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One item of a batch as the replica works on it; ``result`` is a prediction or the error that ended the item."""
+
+    id: str
+    parts: list[Part]
+    accept: str
+    deadline: float
+    result: Any = None
+
+
+Answer = tuple[bytes, str] | RequestError
+
+
+class Executor:
+    """Runs a model's hooks over batches, in the thread that calls it."""
+
+    def __init__(self, hooks: Hooks, clock: Callable[[], float] = time.monotonic) -> None:
+        self._hooks = hooks
+        self._clock = clock
+
+    def answer(self, jobs: list[Job]) -> list[Answer]:
+        """Return one answer for each job, in order."""
+        if self._hooks.transform is not None:
+            transform = self._hooks.transform
+            return [self._in_time(job, "transform_fn", transform, job.parts, job.accept) for job in jobs]
+        for job in jobs:
+            job.result = self._read(job)
+        self._predict([job for job in jobs if not isinstance(job.result, RequestError)])
+        return [self._write(job) for job in jobs]
+
+    def _read(self, job: Job) -> Any:
+        try:
+            return self._hooks.read(job.parts)
+        except HOOK_FAILURES as error:
+            return _read_failure(job, error)
+
+    def _write(self, job: Job) -> Answer:
+        if isinstance(job.result, RequestError):
+            return job.result
+        try:
+            return self._hooks.write(job.result, job.accept)
+        except HOOK_FAILURES as error:
+            return _failure(job, "output_fn", error)
+
+    def _predict(self, jobs: list[Job]) -> None:
+        """Put a prediction, or the error that took its place, into each job."""
+        together = self._hooks.predict_batch
+        if together is None:
+            predict = self._hooks.predict
+            for job in jobs:
+                job.result = self._in_time(job, "predict_fn", predict, job.result)
+            return
+        now = self._clock()
+        for job in jobs:
+            if job.deadline <= now:
+                job.result = _late(job)
+        jobs = [job for job in jobs if not isinstance(job.result, RequestError)]
+        if not jobs:
+            return
+        try:
+            predictions = _counted(together([job.result for job in jobs]), len(jobs))
+        except HOOK_FAILURES as error:
+            if len(jobs) == 1:
+                jobs[0].result = _failure(jobs[0], "predict_batch_fn", error)
+                return
+            logger.warning("a batch of %d failed (%s); predicting its items one by one", len(jobs), _said(error))
+            for job in jobs:
+                self._predict([job])
+            return
+        for job, prediction in zip(jobs, predictions, strict=True):
+            job.result = prediction
+
+    def _in_time(self, job: Job, hook: str, function: Callable[..., Any], *args: Any) -> Any:
+        if job.deadline <= self._clock():
+            return _late(job)
+        try:
+            return function(*args)
+        except HOOK_FAILURES as error:
+            return _failure(job, hook, error)
+
+
+def _counted(predictions: Any, expected: int) -> list[Any]:
+    if not isinstance(predictions, list | tuple):
+        raise BadOutput(f"predict_batch_fn must return a list; it returned {type(predictions).__name__}")
+    if len(predictions) != expected:
+        raise BadOutput(f"predict_batch_fn was given {expected} inputs and returned {len(predictions)} predictions")
+    return list(predictions)
+
+
+def _late(job: Job) -> RequestError:
+    return DeadlineExceeded(f"the deadline of request {job.id} passed before the replica could predict")
+
+
+def _read_failure(job: Job, error: BaseException) -> RequestError:
+    if isinstance(error, CLIENT_FAULTS):
+        logger.info("request %s: input_fn refused the input", job.id, exc_info=error)
+        return BadInput(f"the input could not be read: {_said(error)}")
+    return _failure(job, "input_fn", error)
+
+
+def _failure(job: Job, hook: str, error: BaseException) -> RequestError:
+    """Turn what a hook raised into the error its client gets; the traceback goes to the log alone."""
+    if isinstance(error, RequestError):
+        return error
+    logger.error("request %s: %s raised", job.id, hook, exc_info=error)
+    return PredictionFailed(f"{hook} raised {_said(error)}")
+
+
+def _said(error: BaseException) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

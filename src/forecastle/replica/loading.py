@@ -1,0 +1,53 @@
+"""From an artifact to a loaded model: find the hooks, open the runtime, call ``model_fn``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pluggy
+
+from forecastle.hooks import discover
+from forecastle.hooks.resolve import Hooks, load
+from forecastle.models.artifact import Artifact
+from forecastle.models.signature import Signature
+from forecastle.replica.wire import Info
+from forecastle.runtimes.table import open_runtime
+
+MODEL_DIR = "/opt/ml/model"
+"""Where SageMaker puts the model's files; the variable ``SM_MODEL_DIR`` names another place."""
+
+
+def load_model(artifact: Artifact) -> tuple[Hooks, Info]:
+    """Load the artifact's model and say what it is. Any exception is the reason why it cannot be served."""
+    runtime = None if artifact.runtime == "script" else open_runtime(artifact)
+    hooks = load(_hooks(artifact), runtime, _model_dir(artifact))
+    signature: Signature | None = getattr(runtime, "signature", None)
+    info = Info(
+        runtime=artifact.runtime,
+        signature=signature,
+        batch_strategy=hooks.batch_strategy.value,
+        max_concurrent_transforms=hooks.max_concurrent_transforms,
+        max_payload_in_mb=hooks.max_payload_in_mb,
+        together=hooks.predict_batch is not None,
+        pings=hooks.ping is not None,
+    )
+    return hooks, info
+
+
+def _hooks(artifact: Artifact) -> pluggy.PluginManager:
+    if artifact.kind == "module":
+        return discover.from_module(artifact.path)
+    if artifact.kind == "hook file":
+        return discover.from_file(Path(artifact.path))
+    if artifact.kind == "plugins":
+        return discover.from_entry_points()
+    return discover.new_manager()
+
+
+def _model_dir(artifact: Artifact) -> str:
+    """Say which directory ``model_fn`` gets: the artifact's own, a hook file's folder, else SageMaker's."""
+    if artifact.kind in {"module", "plugins"}:
+        return os.environ.get("SM_MODEL_DIR", MODEL_DIR)
+    path = Path(artifact.path)
+    return str(path if path.is_dir() else path.parent)

@@ -1,0 +1,30 @@
+"""The runtimes, by the name an artifact gives, and the extra each needs."""
+
+from __future__ import annotations
+
+import importlib
+
+from forecastle.errors import LoadFailed
+from forecastle.models.artifact import Artifact
+
+RUNTIMES = {"onnx": "forecastle.runtimes.onnx", "mxnet": "forecastle.runtimes.mxnet"}
+"""Each module has ``open(artifact)``, which returns the provider of hooks. Its framework is imported with it."""
+
+
+def open_runtime(artifact: Artifact) -> object:
+    """Return the provider of hooks for the artifact.
+
+    Raises:
+        LoadFailed: the runtime's framework is not installed; the message names the extra that brings it.
+    """
+    try:
+        module = importlib.import_module(RUNTIMES[artifact.runtime])
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("forecastle"):
+            raise
+        raise LoadFailed(
+            f"the {artifact.runtime} runtime needs the package {error.name!r}: "
+            f"pip install 'forecastle[{artifact.runtime}]'"
+        ) from error
+    runtime: object = module.open(artifact)
+    return runtime
