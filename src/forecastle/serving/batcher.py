@@ -1,0 +1,243 @@
+"""The batcher of one model: its queue, its replicas, and the batches that go from the one to the others.
+
+Replicas pull: a replica with room takes what waits, at once. One alarm serves every instant that matters (the next
+deadline, of those that wait and of those that run; a prediction over its limit; a batch that has waited to fill;
+requests that have waited for a replica while there is none).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from forecastle.errors import DeadlineExceeded, NoReplica, Overloaded, ReplicaDied, RequestError
+from forecastle.messages import Request
+from forecastle.serving.clock import Alarm, Clock
+from forecastle.serving.policy import BatchPolicy
+from forecastle.serving.queue import Queue
+from forecastle.serving.slot import Flight, Slot
+from forecastle.serving.stats import ModelStats
+from forecastle.serving.ticket import Result, Ticket
+
+GRACE = 1.0
+"""Seconds that requests wait for a replica while there is none, about what a restart takes; then they are refused."""
+
+ATTEMPTS = 2
+"""How many replicas may die with a request in them before the request fails with them."""
+
+
+class Batcher:
+    """Takes tickets, and sees that each leaves exactly once: answered, failed, or dropped by its client.
+
+    ``limit`` is how long one batch may run, in seconds, before its replica is replaced.
+    """
+
+    def __init__(self, model: str, *, policy: BatchPolicy, queue: Queue, clock: Clock, limit: float) -> None:
+        self.stats = ModelStats()
+        self.slots: list[Slot] = []
+        self.policy = policy
+        self._model = model
+        self._queue = queue
+        self._clock = clock
+        self._limit = limit
+        self._batches = 0
+        self._pumping = False
+        self._alarm = Alarm(clock, self._wake)
+        self._without_replica_since = clock.now()
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return len(self._queue)
+
+    @property
+    def running(self) -> int:
+        """How many requests are with a replica."""
+        return sum(len(flight.tickets) for slot in self.slots for flight in slot.flights)
+
+    def submit(self, ticket: Ticket) -> None:
+        """Queue a ticket, or refuse it at once where the queue is full or there is no replica to wait for."""
+        ticket.owner = self
+        self.stats.requests += 1
+        queue = self._queue
+        if len(queue) >= queue.limit:
+            self._end(ticket, self._overloaded())
+        elif not self.slots and ticket.accepted >= self._without_replica_since + GRACE:
+            self._end(ticket, self._no_replica())
+        else:
+            queue.push(ticket)
+            self._alarm.set(ticket.request.deadline)
+            self._pump_soon()
+
+    def cancelled(self, ticket: Ticket) -> None:
+        """Count a request whose client has gone; if it waits, it will not run."""
+        self.stats.cancelled += 1
+        if ticket.waiting:
+            self._queue.forget(ticket)
+
+    def attach(self, slot: Slot) -> None:
+        """Begin to use a replica that is ready."""
+        self.slots.append(slot)
+        self._pump_soon()
+
+    def detach(self, slot: Slot, reason: str) -> None:
+        """Stop using a replica; what was in it goes to another one, once and alone, or fails with the reason."""
+        self.slots.remove(slot)
+        if not self.slots:
+            self._without_replica_since = self._clock.now()
+        for ticket in [ticket for flight in slot.flights for ticket in flight.tickets if not ticket.settled]:
+            ticket.attempts += 1
+            if ticket.attempts >= ATTEMPTS:
+                self._end(ticket, ReplicaDied(f"{ATTEMPTS} replicas of {self._model!r} ended with it: {reason}"))
+            else:
+                self._queue.push(ticket)
+        slot.flights.clear()
+        slot.tell(healthy=False, reason=reason)
+        self._pump_soon()
+
+    def close(self, error: Callable[[], RequestError]) -> None:
+        """Fail everything that waits or runs."""
+        self._alarm.stop()
+        while (ticket := self._queue.pop()) is not None:
+            self._end(ticket, error())
+        for slot in self.slots:
+            for flight in slot.flights:
+                for ticket in flight.tickets:
+                    self._end(ticket, error())
+
+    def ping(self, slot: Slot, answered: Callable[[], None]) -> None:
+        """Ask an idle replica's ``ping_fn``."""
+        now = self._clock.now()
+        slot.ask(now, answered)
+        self._alarm.set(now + self._limit)
+
+    def ponged(self, slot: Slot, healthy: bool, reason: str) -> None:
+        """Take what ``ping_fn`` said."""
+        slot.tell(healthy, reason)
+        self._next(slot)
+
+    def answered(self, slot: Slot, batch: int, results: list[Result], seconds: float) -> bool:
+        """Give each request of the replica's oldest batch its result; false where it answers what it was not asked."""
+        flight = slot.flights[0] if slot.flights else None
+        if flight is None or flight.id != batch or len(results) != len(flight.tickets):
+            return False
+        slot.flights.popleft()
+        stats, size, sent = self.stats, len(results), flight.sent
+        self.policy.observe(size, seconds)
+        stats.batch_sizes.observe(size)
+        stats.predict_seconds.observe(seconds)
+        waited = stats.queue_seconds.observe
+        for ticket, result in zip(flight.tickets, results, strict=True):
+            waited(sent - ticket.accepted)
+            self._end(ticket, result)
+        self._next(slot)
+        return True
+
+    def _next(self, slot: Slot) -> None:
+        """Start the clock of the batch that a replica turns to next, and give it another one."""
+        if slot.flights:
+            slot.flights[0].started = now = self._clock.now()
+            self._alarm.set(now + self._limit)
+        self._pump_soon()
+
+    def _end(self, ticket: Ticket, result: Result) -> None:
+        if not ticket.settle(result):
+            self.stats.dropped += 1
+        elif isinstance(result, RequestError):
+            self.stats.fail(result.type)
+        else:
+            self.stats.answered += 1
+
+    def _pump_soon(self) -> None:
+        """Form batches once the requests of this turn of the loop are all there."""
+        if not self._pumping and self._queue:
+            self._pumping = True
+            self._clock.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._pumping = False
+        now, policy = self._clock.now(), self.policy
+        if not self.slots:
+            self._alarm.set(self._without_replica_since + GRACE)
+            return
+        depth = policy.depth()
+        free = sorted((slot for slot in self.slots if len(slot.flights) < depth), key=lambda slot: len(slot.flights))
+        idle = sum(not slot.flights for slot in free)
+        for slot in free:
+            head = self._queue.head()
+            if head is None:
+                return
+            share = math.ceil(len(self._queue) / max(1, idle))
+            if share < policy.limit and now < head.accepted + policy.delay:
+                self._alarm.set(head.accepted + policy.delay)
+                return
+            self._send(slot, policy.size(share), now)
+            idle -= 1
+
+    def _send(self, slot: Slot, size: int, now: float) -> None:
+        tickets: list[Ticket] = []
+        requests: list[Request] = []
+        queue = self._queue
+        while len(tickets) < size and (head := queue.head()) is not None:
+            if head.attempts and tickets:
+                break  # what a replica died with runs alone, so that it takes no other request with it
+            queue.pop()
+            if head.request.deadline <= now:
+                self._end(head, self._late(head))
+                continue
+            tickets.append(head)
+            requests.append(head.request)
+            if head.attempts:
+                break
+        if tickets:
+            self._batches += 1
+            slot.flights.append(Flight(self._batches, tickets, now))
+            slot.link.send(self._batches, requests, now)
+            self._alarm.set(min(tickets[0].request.deadline, now + self._limit))
+
+    def _wake(self) -> None:
+        now = self._clock.now()
+        while (head := self._queue.head()) is not None and head.request.deadline <= now:
+            self._queue.pop()
+            self._end(head, self._late(head))
+        if not self.slots and now >= self._without_replica_since + GRACE:
+            while (waiting := self._queue.pop()) is not None:
+                self._end(waiting, self._no_replica())
+        if head is not None:
+            self._alarm.set(head.request.deadline)
+        for slot in list(self.slots):
+            self._watch(slot, now)
+        self._pump_soon()
+
+    def _watch(self, slot: Slot, now: float) -> None:
+        """Fail the running requests whose deadline has passed, and have a replica replaced that is over its limit."""
+        for flight in slot.flights:
+            for ticket in flight.tickets:
+                if ticket.settled:
+                    continue
+                if ticket.request.deadline <= now:
+                    self._end(ticket, self._late(ticket))
+                else:
+                    self._alarm.set(ticket.request.deadline)
+        if slot.flights:
+            over_at = slot.flights[0].started + self._limit
+            if over_at <= now:
+                slot.hung()
+            else:
+                self._alarm.set(over_at)
+
+    def _late(self, ticket: Ticket) -> RequestError:
+        seconds = ticket.request.deadline - ticket.accepted
+        return DeadlineExceeded(
+            f"no answer from {self._model!r} within {seconds:.3g} s, the limit set by --timeout or by the client"
+        )
+
+    def _no_replica(self) -> RequestError:
+        text = f"no replica of {self._model!r} is ready; it is starting or restarting"
+        return NoReplica(text, retry_after=1.0)
+
+    def _overloaded(self) -> RequestError:
+        limit = self._queue.limit
+        wait = limit * self.policy.item_seconds / max(1, len(self.slots))
+        text = f"{limit} requests wait for {self._model!r} already, the limit set by --queue-size"
+        return Overloaded(text, retry_after=max(1.0, wait))

@@ -1,0 +1,162 @@
+"""The frontend's end of the connection to one replica."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from forecastle.errors import from_wire
+from forecastle.messages import Request, Response
+from forecastle.replica.wire import (
+    PREFIX,
+    Answers,
+    Batch,
+    Failed,
+    Info,
+    Item,
+    Loading,
+    Outcome,
+    Ping,
+    Pong,
+    Ready,
+    ToFrontend,
+    WireError,
+    decode_to_frontend,
+    frame,
+    lengths,
+)
+from forecastle.serving.ticket import Result
+
+
+class LinkEvents(Protocol):
+    """What a link tells of its replica. After ``lost`` it tells nothing more."""
+
+    def loading(self) -> None:
+        """The process is up."""
+
+    def ready(self, info: Info) -> None:
+        """The model is loaded."""
+
+    def failed(self, reason: str) -> None:
+        """The model could not be loaded."""
+
+    def answered(self, batch: int, results: list[Result], seconds: float) -> None:
+        """A batch came back, with one result for each of its requests, in order."""
+
+    def ponged(self, healthy: bool, reason: str) -> None:
+        """``ping_fn`` has answered."""
+
+    def lost(self, reason: str) -> None:
+        """The connection has ended, or what came over it was no frame."""
+
+
+class ReplicaLink(asyncio.Protocol):
+    """Sends batches, and tells its listener what comes back."""
+
+    def __init__(self, events: LinkEvents) -> None:
+        self._events: LinkEvents | None = events
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport (called by the loop)."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell that the replica has gone (called by the loop)."""
+        self._lose("the connection closed" if exc is None else f"the connection broke ({exc})")
+
+    def send(self, batch: int, requests: Sequence[Request], now: float) -> None:
+        """Send the requests as one batch; their deadlines travel as what remains of them at ``now``."""
+        if self._transport is None:
+            return
+        items: list[Item] = []
+        payloads: list[bytes] = []
+        total = 0
+        for request in requests:
+            parts = []
+            for part in request.parts:
+                size = len(part.data)
+                total += size
+                payloads.append(part.data)
+                parts.append((part.name, part.content_type, size))
+            items.append(Item(request.id, parts, request.accept, request.deadline - now))
+        self._transport.writelines([frame(Batch(batch, items), total), *payloads])
+
+    def ping(self) -> None:
+        """Ask the model's ``ping_fn``."""
+        if self._transport is not None:
+            self._transport.write(frame(Ping()))
+
+    def close(self) -> None:
+        """End the connection, upon which the replica ends too; nothing more is told."""
+        self._events = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Cut frames out of the stream (called by the loop)."""
+        try:
+            if self._buffer:
+                self._buffer += data
+                del self._buffer[: self._take(self._buffer)]
+            else:
+                taken = self._take(data)
+                if taken < len(data):
+                    self._buffer += data[taken:] if taken else data
+        except (WireError, msgspec.DecodeError) as error:
+            self._lose(f"the replica broke the protocol ({error})")
+
+    def _take(self, data: bytes | bytearray) -> int:
+        """Handle every whole frame at the start of ``data``; return how many bytes they were."""
+        taken = 0
+        while len(data) - taken >= PREFIX.size:
+            header_length, payload_length = lengths(data, taken)
+            start = taken + PREFIX.size
+            payload = start + header_length
+            if len(data) < payload + payload_length:
+                break
+            self._handle(decode_to_frontend(data[start:payload]), data, payload, payload_length)
+            taken = payload + payload_length
+        return taken
+
+    def _handle(self, header: ToFrontend, data: bytes | bytearray, offset: int, length: int) -> None:
+        events = self._events
+        if events is None:
+            return
+        if isinstance(header, Answers):
+            events.answered(header.batch, _results(header.outcomes, data, offset, length), header.seconds)
+        elif isinstance(header, Ready):
+            events.ready(header.info)
+        elif isinstance(header, Failed):
+            events.failed(header.reason)
+        elif isinstance(header, Pong):
+            events.ponged(header.healthy, header.reason)
+        else:
+            assert isinstance(header, Loading)
+            events.loading()
+
+    def _lose(self, reason: str) -> None:
+        events = self._events
+        self.close()
+        if events is not None:
+            events.lost(reason)
+
+
+def _results(outcomes: list[Outcome], data: bytes | bytearray, offset: int, length: int) -> list[Result]:
+    end = offset + length
+    results: list[Result] = []
+    for outcome in outcomes:
+        if outcome.error:
+            results.append(from_wire(outcome.error, outcome.text))
+            continue
+        stop = offset + outcome.length
+        results.append(Response(bytes(data[offset:stop]), outcome.text))
+        offset = stop
+    if offset != end:
+        raise WireError("the answers' lengths do not add up to the payload")
+    return results

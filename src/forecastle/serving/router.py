@@ -1,0 +1,174 @@
+"""The router: from a model's name to its batcher, and the state of everything that is served."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
+
+from forecastle.errors import Draining, ModelNotFound
+from forecastle.messages import Request
+from forecastle.models.signature import Signature
+from forecastle.replica.wire import Info
+from forecastle.serving.batcher import Batcher
+from forecastle.serving.clock import Clock, LoopClock
+from forecastle.serving.policy import FixedBatch
+from forecastle.serving.queue import Queue
+from forecastle.serving.slot import Slot
+from forecastle.serving.stats import ModelStats
+from forecastle.serving.ticket import Done, Ticket
+
+PING_SECONDS = 1.0
+"""How long ``/ping`` waits for a ``ping_fn``; a replica that is busy or slow counts as it last said."""
+
+
+class ReplicaStatus(msgspec.Struct):
+    """One replica: ``state`` is starting, loading, ready, failed, backing off or stopped, ``reason`` why."""
+
+    index: int
+    state: str = "starting"
+    pid: int | None = None
+    restarts: int = 0
+    reason: str = ""
+
+
+class ModelInfo(msgspec.Struct, frozen=True):
+    """What is known of a served model; what its replicas say is empty until the first one is ready."""
+
+    name: str
+    version: str
+    required: bool
+    runtime: str
+    signature: Signature | None
+    batch_strategy: str
+    max_concurrent_transforms: int
+    max_payload_in_mb: int
+    replicas: list[ReplicaStatus]
+
+
+@dataclass
+class ServedModel:
+    """A model that has a route: its batcher, its counters and its replicas' states."""
+
+    name: str
+    version: str
+    required: bool
+    batcher: Batcher
+    batch_size: int
+    batch_delay: float
+    replicas: list[ReplicaStatus] = field(default_factory=list)
+    info: Info | None = None
+
+    @property
+    def stats(self) -> ModelStats:
+        """The model's counters."""
+        return self.batcher.stats
+
+    def learn(self, info: Info) -> None:
+        """Take over what the first ready replica says of the model."""
+        if self.info is None:
+            self.batcher.policy = FixedBatch(self.batch_size, self.batch_delay, together=info.together)
+        self.info = info
+
+    @property
+    def trouble(self) -> str:
+        """Why the model cannot answer, or empty."""
+        slots = self.batcher.slots
+        if not slots:
+            return f"no replica of {self.name!r} is ready"
+        if any(slot.healthy for slot in slots):
+            return ""
+        return f"{self.name!r}: {slots[0].reason}"
+
+    def describe(self) -> ModelInfo:
+        """Return a snapshot for those who ask."""
+        info = self.info
+        return ModelInfo(
+            name=self.name,
+            version=self.version,
+            required=self.required,
+            runtime=info.runtime if info else "",
+            signature=info.signature if info else None,
+            batch_strategy=info.batch_strategy if info else "MultiRecord",
+            max_concurrent_transforms=info.max_concurrent_transforms if info else 1,
+            max_payload_in_mb=info.max_payload_in_mb if info else 6,
+            replicas=self.replicas,
+        )
+
+
+class Router:
+    """Knows every model that is served. ``submit`` is the edge of the serving core; it belongs to one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock | None = None) -> None:
+        self._loop = loop
+        self._clock = clock or LoopClock(loop)
+        self.models: dict[str, ServedModel] = {}
+        self.draining = False
+
+    def add(
+        self,
+        name: str,
+        *,
+        version: str = "1",
+        required: bool = True,
+        batch_size: int = 32,
+        batch_delay: float = 0.0,
+        queue_size: int = 1000,
+        limit: float = 60.0,
+    ) -> ServedModel:
+        """Open a route to a model that has no replica yet. ``limit`` bounds one prediction, in seconds."""
+        policy = FixedBatch(batch_size, batch_delay)
+        batcher = Batcher(name, policy=policy, queue=Queue(queue_size), clock=self._clock, limit=limit)
+        model = ServedModel(name, version, required, batcher, batch_size, batch_delay)
+        self.models[name] = model
+        return model
+
+    def submit(self, request: Request, done: Done) -> Ticket:
+        """Take a request; ``done`` is called once, on the loop, perhaps before this returns. Never raises."""
+        ticket = Ticket(request, done, self._clock.now())
+        model = self.models.get(request.model)
+        if model is None:
+            ticket.settle(self.unknown(request.model))
+        elif self.draining:
+            ticket.settle(Draining("the server is stopping and takes no new request", retry_after=1.0))
+        else:
+            model.batcher.submit(ticket)
+        return ticket
+
+    def unknown(self, name: str) -> ModelNotFound:
+        """Return the error for a model that is not served; it names those that are."""
+        names = sorted(self.models)
+        served = ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
+        return ModelNotFound(f"no model {name[:128]!r} is served; served: {served}")
+
+    def troubles(self) -> list[str]:
+        """Say why the server is not ready, as far as known; empty when it is."""
+        if self.draining:
+            return ["the server is stopping"]
+        if not self.models:
+            return ["no model is served yet"]
+        return [trouble for model in self.models.values() if model.required and (trouble := model.trouble)]
+
+    def healthy(self) -> bool:
+        """Whether every required model has a ready replica and the server is not draining."""
+        return not self.troubles()
+
+    async def check(self) -> list[str]:
+        """Ask the models' own ``ping_fn`` where a replica is idle, and return the troubles. Ends within a second."""
+        asked: list[tuple[Batcher, Slot]] = []
+        for model in self.models.values():
+            if model.info is not None and model.info.pings:
+                asked += [(model.batcher, slot) for slot in model.batcher.slots if not slot.flights]
+        if asked:
+            pongs = [self._loop.create_future() for _ in asked]
+            for (batcher, slot), pong in zip(asked, pongs, strict=True):
+                batcher.ping(slot, partial(_resolve, pong))
+            await asyncio.wait(pongs, timeout=PING_SECONDS)
+        return self.troubles()
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
