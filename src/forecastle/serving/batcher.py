@@ -80,17 +80,23 @@ class Batcher:
         self.slots.append(slot)
         self._pump_soon()
 
-    def detach(self, slot: Slot, reason: str) -> None:
-        """Stop using a replica; what was in it goes to another one, once and alone, or fails with the reason."""
-        self.slots.remove(slot)
-        if not self.slots:
-            self._without_replica_since = self._clock.now()
+    def retire(self, slot: Slot) -> None:
+        """Send a replica nothing more; what is in it stays there until ``release``."""
+        if slot in self.slots:
+            self.slots.remove(slot)
+            if not self.slots:
+                self._without_replica_since = self._clock.now()
+                self._pump_soon()
+
+    def release(self, slot: Slot, reason: str) -> None:
+        """Take back what is in a retired replica: it goes to another one, once and alone, or fails with the reason."""
         for ticket in [ticket for flight in slot.flights for ticket in flight.tickets if not ticket.settled]:
             ticket.attempts += 1
             if ticket.attempts >= ATTEMPTS:
                 self._end(ticket, ReplicaDied(f"{ATTEMPTS} replicas of {self._model!r} ended with it: {reason}"))
             else:
                 self._queue.push(ticket)
+                self._alarm.set(ticket.request.deadline)
         slot.flights.clear()
         slot.tell(healthy=False, reason=reason)
         self._pump_soon()

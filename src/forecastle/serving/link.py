@@ -32,7 +32,7 @@ from forecastle.serving.ticket import Result
 
 
 class LinkEvents(Protocol):
-    """What a link tells of its replica. After ``lost`` it tells nothing more."""
+    """What a link tells of its replica. After ``broke`` or ``lost`` it tells nothing more."""
 
     def loading(self) -> None:
         """The process is up."""
@@ -49,8 +49,11 @@ class LinkEvents(Protocol):
     def ponged(self, healthy: bool, reason: str) -> None:
         """``ping_fn`` has answered."""
 
-    def lost(self, reason: str) -> None:
-        """The connection has ended, or what came over it was no frame."""
+    def broke(self, reason: str) -> None:
+        """What came over the connection was no frame; it is closed."""
+
+    def lost(self) -> None:
+        """The connection has closed."""
 
 
 class ReplicaLink(asyncio.Protocol):
@@ -66,9 +69,12 @@ class ReplicaLink(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Tell that the replica has gone (called by the loop)."""
-        self._lose("the connection closed" if exc is None else f"the connection broke ({exc})")
+        events = self._events
+        self.close()
+        if events is not None:
+            events.lost()
 
     def send(self, batch: int, requests: Sequence[Request], now: float) -> None:
         """Send the requests as one batch; their deadlines travel as what remains of them at ``now``."""
@@ -109,7 +115,10 @@ class ReplicaLink(asyncio.Protocol):
                 if taken < len(data):
                     self._buffer += data[taken:] if taken else data
         except (WireError, msgspec.DecodeError) as error:
-            self._lose(f"the replica broke the protocol ({error})")
+            events = self._events
+            self.close()
+            if events is not None:
+                events.broke(f"it broke the protocol: {error}")
 
     def _take(self, data: bytes | bytearray) -> int:
         """Handle every whole frame at the start of ``data``; return how many bytes they were."""
@@ -139,12 +148,6 @@ class ReplicaLink(asyncio.Protocol):
         else:
             assert isinstance(header, Loading)
             events.loading()
-
-    def _lose(self, reason: str) -> None:
-        events = self._events
-        self.close()
-        if events is not None:
-            events.lost(reason)
 
 
 def _results(outcomes: list[Outcome], data: bytes | bytearray, offset: int, length: int) -> list[Result]:

@@ -1,0 +1,123 @@
+"""Replicas as child processes of the server: the default launcher."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections import deque
+from pathlib import Path
+
+import msgspec
+
+from forecastle.models.artifact import Artifact
+from forecastle.replica.spec import ReplicaSpec
+
+logger = logging.getLogger(__name__)
+
+TAIL_LINES = 20
+LINE_LIMIT = 4096
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Numeric libraries would each start a thread per core in every replica; replicas are our way to use the cores."""
+
+
+class ProcessReplica:
+    """A running child: its pid, the address of its socket, the tail of what it printed, and its end."""
+
+    def __init__(self, process: asyncio.subprocess.Process, address: Path, label: str) -> None:
+        self.pid = process.pid
+        self.address = address
+        self._process = process
+        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._relay = asyncio.create_task(self._relay_output(label))
+
+    @property
+    def tail(self) -> str:
+        """The last lines that the child printed."""
+        return "\n".join(self._tail)
+
+    async def wait(self) -> str:
+        """Wait for the child's end and say how it ended, once all it printed has been read."""
+        code = await self._process.wait()
+        self.kill()  # what it has started ends with it
+        await asyncio.wait({self._relay}, timeout=1.0)
+        if code >= 0:
+            return f"it exited with code {code}"
+        text = f"it was ended by {signal.Signals(-code).name}"
+        return f"{text} (probably out of memory)" if -code == signal.SIGKILL else text
+
+    def terminate(self) -> None:
+        """Ask the child and what it started to end."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the child and what it started."""
+        self._signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Clean up after the child's end."""
+        self._relay.cancel()
+        self.address.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.address.parent.rmdir()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    async def _relay_output(self, label: str) -> None:
+        """Pass what the child prints to the log, line by line, and remember the last lines."""
+        stream = self._process.stdout
+        assert stream is not None
+        while line := await _line(stream):
+            text = line.decode(errors="replace").rstrip()
+            self._tail.append(text)
+            logger.info("%s | %s", label, text)
+
+
+class ProcessLauncher:
+    """Starts replicas as child processes. Each gets a process group, so that what it starts can be ended with it."""
+
+    async def launch(self, model: str, version: str, index: int, artifact: Artifact) -> ProcessReplica:
+        """Start a replica and return once it runs; it listens already, and loads its model once connected to."""
+        folder = Path(tempfile.mkdtemp(prefix="forecastle-"))  # mode 0700, and a short path: a socket's has a limit
+        address = folder / "replica.sock"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(address))
+            address.chmod(0o600)
+            listener.listen(8)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "forecastle.replica",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=(listener.fileno(),),
+                env=_environment(),
+            )
+            spec = ReplicaSpec(model, version, artifact, listener.fileno())
+            assert process.stdin is not None
+            process.stdin.write(msgspec.json.encode(spec) + b"\n")
+        # The pipe stays open for as long as we live: its end is how the replica learns of ours.
+        return ProcessReplica(process, address, f"{model}#{index}")
+
+
+def _environment() -> dict[str, str]:
+    return {**dict.fromkeys(ONE_THREAD, "1"), **os.environ, "PYTHONUNBUFFERED": "1"}
+
+
+async def _line(stream: asyncio.StreamReader) -> bytes:
+    """Read a line, or as much of an endless one as the limit allows; empty at the end."""
+    try:
+        return await stream.readuntil(b"\n")
+    except asyncio.IncompleteReadError as error:
+        return error.partial
+    except asyncio.LimitOverrunError as error:
+        return await stream.read(min(error.consumed, LINE_LIMIT) or LINE_LIMIT)

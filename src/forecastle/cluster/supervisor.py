@@ -1,0 +1,198 @@
+"""The supervisor of one replica: start it, use it while it lives, and start it again when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import Any
+
+from forecastle.cluster.launchers.process import ProcessLauncher, ProcessReplica
+from forecastle.cluster.specs import ModelSpec
+from forecastle.errors import LoadFailed
+from forecastle.models.artifact import Artifact
+from forecastle.replica.wire import Info
+from forecastle.serving.link import ReplicaLink
+from forecastle.serving.router import ReplicaStatus, ServedModel
+from forecastle.serving.slot import Slot
+from forecastle.serving.ticket import Result
+
+logger = logging.getLogger(__name__)
+
+FIRST_BACK_OFF = 0.25
+LAST_BACK_OFF = 30.0
+STEADY_SECONDS = 60.0
+"""A replica that lived this long has started well: its end is the first again."""
+
+END_SECONDS = 1.0
+"""How long a replica may take to end by itself once its connection is closed, and again after SIGTERM."""
+
+
+class Life:
+    """One life of a replica, from launch to death: what its link tells, brought together."""
+
+    def __init__(self, model: ServedModel, status: ReplicaStatus) -> None:
+        self.link = ReplicaLink(self)
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ended = asyncio.Event()
+        self.reason = ""
+        self.slot: Slot | None = None
+        self._model = model
+        self._status = status
+
+    def loading(self) -> None:
+        """The process is up."""
+        self._status.state = "loading"
+
+    def ready(self, info: Info) -> None:
+        """The model is loaded: requests may come."""
+        self._status.state, self._status.reason = "ready", ""
+        self._model.learn(info)
+        self.slot = Slot(self.link, self.hung)
+        self._model.batcher.attach(self.slot)
+        if not self.started.done():
+            self.started.set_result(None)
+
+    def failed(self, reason: str) -> None:
+        """The model cannot be loaded."""
+        self.end(reason)
+
+    def answered(self, batch: int, results: list[Result], seconds: float) -> None:
+        """A batch came back."""
+        if self.slot is None or not self._model.batcher.answered(self.slot, batch, results, seconds):
+            self.end("it broke the protocol: it answered what it was not asked")
+
+    def ponged(self, healthy: bool, reason: str) -> None:
+        """``ping_fn`` has answered."""
+        if self.slot is not None:
+            self._model.batcher.ponged(self.slot, healthy, reason)
+
+    def broke(self, reason: str) -> None:
+        """What came over the connection was no frame of ours."""
+        self.end(reason)
+
+    def lost(self) -> None:
+        """The connection has closed: use the replica no more. Why, its process will tell."""
+        if self.slot is not None:
+            self._model.batcher.retire(self.slot)
+        self.ended.set()
+
+    def hung(self) -> None:
+        """A prediction is over its limit."""
+        self.end("a prediction ran longer than --timeout allows")
+
+    def end(self, reason: str) -> None:
+        """End this life for a reason; the first one counts. What is in the replica is given back at once."""
+        if self.reason:
+            return
+        self.reason = reason
+        self.lost()
+        if self.slot is not None:
+            self._model.batcher.release(self.slot, reason)
+
+
+class Supervisor:
+    """Keeps one replica running. ``ready`` is done once it is ready for the first time, or holds a ``LoadFailed``."""
+
+    def __init__(self, launcher: ProcessLauncher, spec: ModelSpec, artifact: Artifact, model: ServedModel) -> None:
+        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ready.add_done_callback(_look)
+        self._launcher = launcher
+        self._spec = spec
+        self._artifact = artifact
+        self._model = model
+        self._status = ReplicaStatus(len(model.replicas))
+        model.replicas.append(self._status)
+        self._replica: ProcessReplica | None = None
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """End the replica and the supervision; takes twice ``END_SECONDS`` and a moment at most."""
+        self.ready.cancel()
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        self._status.state = "stopped"
+
+    def kill(self) -> None:
+        """End the replica at once."""
+        if self._replica is not None:
+            self._replica.kill()
+
+    async def _run(self) -> None:
+        back_off = 0.0
+        while True:
+            began = time.monotonic()
+            reason = await self._live()
+            if not self.ready.done():
+                self.ready.set_exception(LoadFailed(f"the model {self._spec.name!r} could not be loaded: {reason}"))
+            logger.error("replica %s#%d has ended: %s", self._spec.name, self._status.index, reason)
+            self._status.state, self._status.reason, self._status.pid = "backing off", reason, None
+            if time.monotonic() - began > STEADY_SECONDS:
+                back_off = 0.0
+            await asyncio.sleep(back_off)
+            back_off = min(LAST_BACK_OFF, max(FIRST_BACK_OFF, back_off * 2))
+            self._status.restarts += 1
+
+    async def _live(self) -> str:
+        """Run the replica once, from launch to death, and say why it died."""
+        self._status.state = "starting"
+        try:
+            replica = await self._launcher.launch(
+                self._spec.name, self._spec.version, self._status.index, self._artifact
+            )
+        except OSError as error:
+            return f"its process could not be started: {error}"
+        self._replica, self._status.pid = replica, replica.pid
+        life = Life(self._model, self._status)
+        death = asyncio.create_task(replica.wait())
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.create_unix_connection(lambda: life.link, str(replica.address))
+            await self._watch(life, death)
+        finally:
+            life.lost()
+            life.link.close()
+            how = await _death(replica, death, by_itself=not life.reason)
+            life.end(f"its process has gone: {how}")
+            replica.close()
+            self._replica = None
+        return life.reason if life.slot else f"{life.reason}{_quoted(replica.tail)}"
+
+    async def _watch(self, life: Life, death: asyncio.Task[str]) -> None:
+        """Return when a life is over: its process's, its connection's, or the time it had to become ready."""
+        end = asyncio.create_task(life.ended.wait())
+        try:
+            first: set[asyncio.Future[Any]] = {end, death, life.started}
+            await asyncio.wait(first, timeout=self._spec.start_timeout, return_when=asyncio.FIRST_COMPLETED)
+            if life.started.done():
+                if not self.ready.done():
+                    self.ready.set_result(None)
+                await asyncio.wait(first - {life.started}, return_when=asyncio.FIRST_COMPLETED)
+            elif not end.done() and not death.done():
+                life.end(f"it was not ready within {self._spec.start_timeout:g} s, the limit set by --start-timeout")
+        finally:
+            end.cancel()
+
+
+async def _death(replica: ProcessReplica, death: asyncio.Task[str], *, by_itself: bool) -> str:
+    """See that a replica whose connection is closed ends: by itself where it may, else by SIGTERM, else by SIGKILL."""
+    if by_itself:
+        await asyncio.wait({death}, timeout=END_SECONDS)
+    if not death.done():
+        replica.terminate()
+        await asyncio.wait({death}, timeout=END_SECONDS)
+    if not death.done():
+        replica.kill()
+    return await death
+
+
+def _look(ready: asyncio.Future[None]) -> None:
+    """Look at a start that failed, so that it counts as seen even where another one's failure is told."""
+    if not ready.cancelled():
+        ready.exception()
+
+
+def _quoted(tail: str) -> str:
+    return f"\n--- the last lines of its output ---\n{tail}" if tail else ""
