@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 _LIST = re.compile(r"\s*[\[(]?([^\[\]()]*)[\])]?\s*")
 # Attributes that do not change what a trained network answers: for training, for the choice of an implementation, or
-# told by the inputs as well.
+# told by the inputs as well. ``dtype`` is among them because everything is computed in float32.
 _HARMLESS = frozenset(
     [
-        *("workspace", "cudnn_tune", "cudnn_off", "ctx", "ndev", "key", "is_int", "forward_stype"),
+        *("workspace", "cudnn_tune", "cudnn_off", "ctx", "ndev", "key", "is_int", "dtype", "forward_stype"),
         *("momentum", "use_global_stats", "min_calib_range", "max_calib_range"),
         *("num_args", "num_filter", "num_hidden", "no_bias", "input_dim", "output_dim", "num_weights"),
         *("grad_scale", "ignore_label", "use_ignore", "normalization", "out_grad", "smooth_alpha", "valid_thresh"),

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from forecastle.errors import BadArtifact, SourceNotFound
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 _LIST_MAGIC = 0x112
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA

@@ -44,14 +44,6 @@ class Symbol(NamedTuple):
     nodes: tuple[Node, ...]
     heads: tuple[Edge, ...]
 
-    def needed(self) -> list[int]:
-        """The indices of the nodes that the heads depend on, in order."""
-        wanted = {head.node for head in self.heads}
-        for index in range(len(self.nodes) - 1, -1, -1):
-            if index in wanted:
-                wanted.update(edge.node for edge in self.nodes[index].inputs)
-        return sorted(wanted)
-
 
 class _RawNode(msgspec.Struct):
     op: str
