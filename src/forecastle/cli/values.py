@@ -1,0 +1,93 @@
+"""Reading one value of an option: the same text means the same as flag, environment variable and key of the file.
+
+A reader takes text and raises ``ValueError`` with a sentence that says what was expected; the caller knows the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from forecastle.cluster.specs import valid_name
+
+LogLevel = Literal["debug", "info", "warning", "error", "critical"]
+
+_NUMBER_AND_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµ]*)\s*")
+_SECONDS = {"": 1.0, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+def port(text: str) -> int:
+    """A TCP port; 0 lets the system choose."""
+    number = _integer(text)
+    if number is None or not 0 <= number <= 65535:
+        raise ValueError(f"{text!r} is not a port: expected a whole number from 0 to 65535 (0: any free port)")
+    return number
+
+
+def count(text: str) -> int:
+    """A whole number of at least one."""
+    number = _integer(text)
+    if number is None or number < 1:
+        raise ValueError(f"{text!r} is not a count: expected a whole number of at least 1")
+    return number
+
+
+def delay(text: str) -> float:
+    """A duration in seconds that may be 0: ``2ms``, ``0.5s``, ``1.5`` (seconds), ``2m``, ``1h``."""
+    match = _NUMBER_AND_UNIT.fullmatch(text)
+    if match is None or (unit := match[2].lower()) not in _SECONDS:
+        raise ValueError(f"{text!r} is not a duration: expected a number of seconds, or one like 2ms, 0.5s or 2m")
+    return float(match[1]) * _SECONDS[unit]
+
+
+def duration(text: str) -> float:
+    """A duration in seconds, more than 0, written as for ``delay``."""
+    seconds = delay(text)
+    if seconds <= 0:
+        raise ValueError(f"{text!r} is no time at all: expected a duration of more than 0")
+    return seconds
+
+
+def size(text: str) -> int:
+    """A number of bytes, more than 0: ``25MB`` (decimal), ``16MiB`` (binary), ``1000000``."""
+    match = _NUMBER_AND_UNIT.fullmatch(text)
+    if match is None or (unit := match[2].lower()) not in _BYTES:
+        raise ValueError(f"{text!r} is not a size: expected a number of bytes, or one like 25MB or 16MiB")
+    number = int(float(match[1]) * _BYTES[unit])
+    if number < 1:
+        raise ValueError(f"{text!r} is no size at all: expected at least one byte")
+    return number
+
+
+def log_level(text: str) -> str:
+    """One of the names in ``LogLevel``, in any case."""
+    level = text.strip().lower()
+    if level not in get_args(LogLevel):
+        raise ValueError(f"{text!r} is not a log level: expected one of {', '.join(get_args(LogLevel))}")
+    return level
+
+
+class NameCount(tuple[str, int]):
+    """A model's name and its number of replicas; a class of its own for the help page, which shows its name."""
+
+    __slots__ = ()
+
+
+def replicas(items: Iterable[str]) -> list[NameCount]:
+    """Counts by model name from ``NAME=N``; a plain ``N`` is everyone else's, under the name ``"*"``.
+
+    One item may hold several, apart by commas or blanks, so that one environment variable can say them all.
+    """
+    counts: list[NameCount] = []
+    for item in items:
+        for part in item.replace(",", " ").split():
+            name, equals, number = part.rpartition("=")
+            counts.append(NameCount((valid_name(name) if equals else "*", count(number))))
+    return counts
+
+
+def _integer(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
