@@ -1,1 +1,18 @@
-"""Forecastle: a model server."""
+"""Forecastle: a model server. This is what the author of hooks imports."""
+
+from __future__ import annotations
+
+from forecastle.errors import BadInput, BadOutput, ForecastleError, NotAcceptable, RequestError, UnsupportedMediaType
+from forecastle.hooks.spec import BatchStrategy, MIMEAccept, plugin_hook
+
+__all__ = [
+    "BadInput",
+    "BadOutput",
+    "BatchStrategy",
+    "ForecastleError",
+    "MIMEAccept",
+    "NotAcceptable",
+    "RequestError",
+    "UnsupportedMediaType",
+    "plugin_hook",
+]

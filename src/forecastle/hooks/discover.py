@@ -7,7 +7,6 @@ written with names of their own (``input_fn(request_body, request_content_type)`
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.metadata
 import importlib.util
@@ -16,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pluggy
 
@@ -112,11 +111,7 @@ def _by_position(name: str, function: Callable[..., Any], where: str) -> Callabl
 
 
 def _renamed(function: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(*args: Any) -> Any:
-        return function(*args)
-
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-    )
-    return plugin_hook(call)
+    arguments = ", ".join(names)
+    # pluggy reads the names of a function's arguments from its code, so the wrapper is compiled with the hook's own.
+    wrapper = eval(f"lambda {arguments}: function({arguments})", {"function": function})  # noqa: S307
+    return plugin_hook(cast("Callable[..., Any]", wrapper))

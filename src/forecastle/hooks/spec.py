@@ -79,5 +79,7 @@ class Specification(Protocol):
         """Answer ``/execution-parameters``: the largest body, in MB, that a batch transform sends."""
 
 
+__all__ = ["HOOKS", "PROJECT", "BatchStrategy", "MIMEAccept", "Specification", "hookspec", "plugin_hook"]
+
 HOOKS: tuple[str, ...] = tuple(name for name in vars(Specification) if not name.startswith("_"))
 """The hooks' names, in the order in which a request meets them."""

@@ -167,18 +167,16 @@ class Batcher:
             self._alarm.set(self._without_replica_since + GRACE)
             return
         depth = policy.depth()
-        free = sorted((slot for slot in self.slots if len(slot.flights) < depth), key=lambda slot: len(slot.flights))
-        idle = sum(not slot.flights for slot in free)
-        for slot in free:
-            head = self._queue.head()
-            if head is None:
+        while (head := self._queue.head()) is not None:
+            slot = min(self.slots, key=_load)
+            if len(slot.flights) >= depth:
                 return
+            idle = sum(not slot.flights for slot in self.slots)
             share = math.ceil(len(self._queue) / max(1, idle))
             if share < policy.limit and now < head.accepted + policy.delay:
                 self._alarm.set(head.accepted + policy.delay)
                 return
             self._send(slot, policy.size(share), now)
-            idle -= 1
 
     def _send(self, slot: Slot, size: int, now: float) -> None:
         tickets: list[Ticket] = []
@@ -247,3 +245,7 @@ class Batcher:
         wait = limit * self.policy.item_seconds / max(1, len(self.slots))
         text = f"{limit} requests wait for {self._model!r} already, the limit set by --queue-size"
         return Overloaded(text, retry_after=max(1.0, wait))
+
+
+def _load(slot: Slot) -> int:
+    return len(slot.flights)

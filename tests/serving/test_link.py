@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecastle.errors import BadInput
+from forecastle.messages import Response
+from forecastle.replica.wire import MAGIC, PREFIX, Answers, Failed, Info, Loading, Outcome, Pong, Ready, frame
+from forecastle.serving.link import ReplicaLink
+from forecastle.serving.ticket import Result
+
+INFO = Info("script", None, "MultiRecord", 1, 6, together=False, pings=False)
+
+
+class Events:
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def loading(self) -> None:
+        self.told.append(("loading",))
+
+    def ready(self, info: Info) -> None:
+        self.told.append(("ready", info))
+
+    def failed(self, reason: str) -> None:
+        self.told.append(("failed", reason))
+
+    def answered(self, batch: int, results: list[Result], seconds: float) -> None:
+        told = [r if isinstance(r, Response) else (r.type, r.message) for r in results]
+        self.told.append(("answered", batch, told, seconds))
+
+    def ponged(self, healthy: bool, reason: str) -> None:
+        self.told.append(("ponged", healthy, reason))
+
+    def broke(self, reason: str) -> None:
+        self.told.append(("broke", reason))
+
+    def lost(self) -> None:
+        self.told.append(("lost",))
+
+
+def answers(batch: int, *bodies: bytes) -> bytes:
+    outcomes = [Outcome("", "text/plain", len(body)) for body in bodies]
+    return frame(Answers(batch, outcomes, 0.5), sum(map(len, bodies))) + b"".join(bodies)
+
+
+@given(st.lists(st.binary(max_size=300), max_size=5), st.lists(st.integers(1, 80), min_size=1, max_size=40))
+def test_frames_are_found_however_the_stream_is_cut(bodies: list[bytes], cuts: list[int]) -> None:
+    stream = frame(Loading()) + frame(Ready(INFO)) + answers(7, *bodies) + frame(Pong(True, "")) + frame(Failed("why"))
+    events = Events()
+    link = ReplicaLink(events)
+    position, turn = 0, 0
+    while position < len(stream):
+        size = cuts[turn % len(cuts)]
+        link.data_received(stream[position : position + size])
+        position, turn = position + size, turn + 1
+    assert events.told == [
+        ("loading",),
+        ("ready", INFO),
+        ("answered", 7, [Response(body, "text/plain") for body in bodies], 0.5),
+        ("ponged", True, ""),
+        ("failed", "why"),
+    ]
+
+
+def test_an_error_comes_back_as_its_class() -> None:
+    events = Events()
+    ReplicaLink(events).data_received(frame(Answers(1, [Outcome("BadInput", "x is wrong", 0)], 0.1)))
+    assert events.told == [("answered", 1, [(BadInput.__name__, "x is wrong")], 0.1)]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        PREFIX.pack(MAGIC, 0xFFFFFFFF, 0),
+        PREFIX.pack(MAGIC, 4, 0) + b"\xff\xff\xff\xff",
+        PREFIX.pack(MAGIC, 8, 0) + msgspec.msgpack.encode(["surely"]).ljust(8, b"\0"),
+        frame(Answers(1, [Outcome("", "text/plain", 5)], 0.1), 3) + b"abc",
+        frame(Answers(1, [Outcome("", "text/plain", -5)], 0.1), 3) + b"abc",
+    ],
+    ids=["http", "a huge length", "no msgpack", "another message", "lengths that disagree", "a negative length"],
+)
+def test_what_is_no_frame_ends_the_connection_with_the_reason(garbage: bytes) -> None:
+    events = Events()
+    link = ReplicaLink(events)
+    link.data_received(garbage)
+    link.data_received(frame(Loading()))
+    ((what, reason),) = events.told
+    assert what == "broke"
+    assert "protocol" in reason
+
+
+def test_a_closed_link_tells_nothing_more() -> None:
+    events = Events()
+    link = ReplicaLink(events)
+    link.close()
+    link.data_received(frame(Loading()))
+    link.connection_lost(None)
+    assert events.told == []
