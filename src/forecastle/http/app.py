@@ -1,0 +1,38 @@
+"""The inference application: bare ASGI for predictions, ``Pages`` for all else."""
+
+from __future__ import annotations
+
+from starlette.types import Receive, Scope, Send
+
+from forecastle.http import mms, sagemaker
+from forecastle.http.core import Core
+from forecastle.http.health import health_routes
+from forecastle.http.pages import Pages
+from forecastle.http.predict import Predictions
+from forecastle.http.stats import HttpStats
+
+
+class InferenceApp:
+    """What the inference port serves.
+
+    ``timeout`` is in seconds and bounds a request from its first byte to its answer; ``max_body`` is in bytes. Models
+    may come and go while it runs: it looks them up in the core for each request.
+    """
+
+    def __init__(self, core: Core, stats: HttpStats, *, timeout: float, max_body: int) -> None:
+        self._predictions = Predictions(core, stats, timeout=timeout, max_body=max_body)
+        self._pages = Pages(
+            [*health_routes(core), sagemaker.execution_parameters(core)],
+            stats,
+            elsewhere=[mms.CONTRACT.route, sagemaker.CONTRACT.route],
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        path: str = scope.get("path", "")
+        if path == sagemaker.INVOCATIONS:
+            await self._predictions.answer(sagemaker.CONTRACT, scope, receive, send)
+        elif path.endswith(mms.SUFFIX) and path.count("/") == 2:
+            await self._predictions.answer(mms.CONTRACT, scope, receive, send)
+        else:
+            await self._pages(scope, receive, send)

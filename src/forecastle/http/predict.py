@@ -1,0 +1,191 @@
+"""One prediction request, from ASGI to the serving core and back: the hot path.
+
+What happens here happens for every request, so it allocates little and awaits only what it must: the body and the
+answer. What is rare (a slow body, a client that goes away, an error) is set up when it turns out to be needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from starlette.types import Receive, Scope, Send
+
+from forecastle.errors import BadInput, BadOutput, MethodNotAllowed, RequestError
+from forecastle.http.body import check_declared, linger, read_body
+from forecastle.http.core import Core
+from forecastle.http.errors import Headers, InternalError, error_reply
+from forecastle.http.exchange import Exchange
+from forecastle.http.lateness import Lateness
+from forecastle.http.request_id import request_id
+from forecastle.http.stats import HttpStats
+from forecastle.messages import Part, Request, Response
+from forecastle.serving.ticket import Result
+
+RequestHeaders = Mapping[bytes, bytes]
+"""By lower-case name; what came several times is joined by commas."""
+
+TIMEOUT_HEADER = "X-Forecastle-Timeout"
+"""The client's own limit for its request, in seconds as a decimal; it can only shorten the server's."""
+
+_SECONDS = re.compile(rb"\d{1,9}(\.\d{1,9})?")
+_CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,255}")
+
+log = logging.getLogger(__name__)
+
+
+class Contract(NamedTuple):
+    """How one wire contract puts predictions into HTTP.
+
+    ``route`` is its template in the route table. ``model`` names the model that is asked, and raises what makes the
+    request none for this contract; ``parts`` makes the parts of body and content type, or raises ``BadInput``;
+    ``headers`` are those that hooks may see; ``body`` makes the reply's body of an answer.
+    """
+
+    route: str
+    model: Callable[[Core, Scope, RequestHeaders], str]
+    parts: Callable[[bytes, str], list[Part]]
+    headers: Callable[[RequestHeaders], dict[str, str]]
+    body: Callable[[Response], bytes]
+
+
+class Predictions:
+    """Answers prediction requests; ``timeout`` is in seconds, ``max_body`` in bytes."""
+
+    def __init__(self, core: Core, stats: HttpStats, *, timeout: float, max_body: int) -> None:
+        self._core = core
+        self._stats = stats
+        self._timeout = timeout
+        self._max_body = max_body
+        self._lateness = Lateness()
+        # The content types that models answered with, checked and encoded: there are few, and each comes often.
+        self._content_types: dict[str, bytes] = {}
+
+    async def answer(self, contract: Contract, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; every one is answered, if only with an error, as long as its client is there."""
+        self._stats.in_flight += 1
+        headers = _headers(scope)
+        id_ = request_id(headers.get(b"x-request-id"))
+        exchange = Exchange(receive, time.monotonic() + self._timeout)
+        model = ""
+        closing = False
+        try:
+            model = contract.model(self._core, scope, headers)
+            response = await self._predict(contract, model, headers, id_, exchange)
+            status, reply, body = 200, self._reply_headers(response, id_), contract.body(response)
+            reply.append((b"content-length", b"%d" % len(body)))
+        except RequestError as error:
+            status, reply, body = error_reply(error, id_)
+            closing = not exchange.read and (status == 413 or exchange.expired or b"expect" in headers)
+            self._stats.count_error(contract.route, error.type)
+        except Exception:
+            log.exception("request %s to %s failed inside the server", id_, scope["path"])
+            status, reply, body = error_reply(InternalError(), id_)
+            self._stats.count_error(contract.route, InternalError.__name__)
+        self._stats.in_flight -= 1
+        self._stats.count(contract.route, model, status)
+        if closing:
+            await _send_and_close(status, reply, body, receive, send)
+            return
+        await send({"type": "http.response.start", "status": status, "headers": reply})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _predict(
+        self, contract: Contract, model: str, headers: RequestHeaders, id_: str, exchange: Exchange
+    ) -> Response:
+        timeout = headers.get(b"x-forecastle-timeout")
+        if timeout is not None:
+            exchange.deadline -= self._timeout - min(self._timeout, parse_timeout(timeout))
+        check_declared(headers.get(b"content-length"), self._max_body)
+        self._lateness.add(exchange)
+        try:
+            data = await read_body(exchange.receive, self._max_body)
+            exchange.read = True
+            visible = contract.headers(headers)
+            if b"x-request-id" in headers:
+                visible["x-request-id"] = id_
+            request = Request(
+                id_,
+                model,
+                contract.parts(data, headers.get(b"content-type", b"").decode("latin-1")),
+                headers.get(b"accept", b"").decode("latin-1") or "*/*",
+                exchange.deadline,
+                visible,
+            )
+            future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+            exchange.submitted(self._core.submit(request, partial(_settle, future)))
+            result = await future
+        except asyncio.CancelledError:
+            raise exchange.interrupted() from None
+        finally:
+            self._lateness.discard(exchange)
+            exchange.end()
+        if isinstance(result, Response):
+            return result
+        raise result
+
+    def _reply_headers(self, response: Response, id_: str) -> Headers:
+        content_type = self._content_types.get(response.content_type)
+        if content_type is None:
+            content_type = _checked(response.content_type)
+            if len(self._content_types) < 1000:  # a hook may make up as many as it likes
+                self._content_types[response.content_type] = content_type
+        return [(b"content-type", content_type), (b"x-request-id", id_.encode("ascii"))]
+
+
+def require_post(scope: Scope) -> None:
+    """Refuse another method on a path that exists.
+
+    Raises:
+        MethodNotAllowed: the method is not POST.
+    """
+    if scope["method"] != "POST":
+        raise MethodNotAllowed(f"{scope['path']} takes POST, this was {scope['method']}", allowed="POST")
+
+
+def parse_timeout(value: bytes) -> float:
+    """Return the seconds that a client gives its request.
+
+    Raises:
+        BadInput: it is no positive decimal.
+    """
+    seconds = float(value) if _SECONDS.fullmatch(value) else 0.0
+    if seconds > 0.0:
+        return seconds
+    found = value[:40].decode("latin-1")
+    raise BadInput(f"the header {TIMEOUT_HEADER} is {found!r}: it must be a positive number of seconds such as 0.5")
+
+
+def _headers(scope: Scope) -> dict[bytes, bytes]:
+    pairs: Headers = scope["headers"]
+    headers = dict(pairs)
+    if len(headers) == len(pairs):
+        return headers
+    joined: dict[bytes, bytes] = {}
+    for name, value in pairs:
+        joined[name] = joined[name] + b", " + value if name in joined else value
+    return joined
+
+
+def _settle(future: asyncio.Future[Result], result: Result) -> None:
+    if not future.done():  # the task that waited may have been cancelled meanwhile
+        future.set_result(result)
+
+
+def _checked(content_type: str) -> bytes:
+    if _CONTENT_TYPE.fullmatch(content_type):
+        return content_type.encode("ascii")
+    raise BadOutput(f"output_fn returned a content type that no header can carry: {content_type[:100]!r}")
+
+
+async def _send_and_close(status: int, headers: Headers, body: bytes, receive: Receive, send: Send) -> None:
+    headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    await linger(receive)
+    await send({"type": "http.response.body", "body": b""})
