@@ -16,7 +16,7 @@ _HARMLESS = frozenset(
     [
         *("workspace", "cudnn_tune", "cudnn_off", "ctx", "ndev", "key", "is_int", "dtype", "forward_stype"),
         *("momentum", "use_global_stats", "min_calib_range", "max_calib_range"),
-        *("num_args", "num_filter", "num_hidden", "no_bias", "input_dim", "output_dim", "num_weights"),
+        *("num_args", "num_filter", "num_hidden", "no_bias", "input_dim", "output_dim", "multi_input_mode"),
         *("grad_scale", "ignore_label", "use_ignore", "normalization", "out_grad", "smooth_alpha", "valid_thresh"),
         *("p", "regularization", "penalty", "sparseness_target", "sparse_grad"),
     ]

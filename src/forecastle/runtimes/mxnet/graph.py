@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import TensorProto, defs, helper, numpy_helper, shape_inference
+from onnx import TensorProto, checker, defs, helper, numpy_helper, shape_inference
 
 from forecastle.runtimes.mxnet.attributes import Unsupported
 
@@ -64,7 +64,7 @@ class Graph:
         return self.add_many(op, inputs, 1, **attributes)[0]
 
     def add_many(self, op: str, inputs: Sequence[str], count: int, **attributes: object) -> list[str]:
-        """Add a node with ``count`` outputs. Inputs of the wrong type or shape raise `ValueError`."""
+        """Add a node with ``count`` outputs. Inputs of a wrong number, type or shape raise `ValueError`."""
         outputs = [self._new(op) for _ in range(count)]
         given: dict[str, Any] = {key: value for key, value in attributes.items() if value is not None}
         node = helper.make_node(op, list(inputs), outputs, **given)
@@ -82,7 +82,7 @@ class Graph:
             found = shape_inference.infer_node_outputs(
                 defs.get_schema(op, OPSET), node, types, operands, opset_imports=_OPSETS, ir_version=_IR_VERSION
             )
-        except shape_inference.InferenceError as error:
+        except (shape_inference.InferenceError, checker.ValidationError) as error:
             raise ValueError(f"its inputs do not fit each other: {error}") from error
         self._types.update(found)
         self._nodes.append(node)

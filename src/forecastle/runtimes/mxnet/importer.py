@@ -125,9 +125,9 @@ class _Conversion:
             raise self._refused(refusals)
         outputs: dict[str, str] = {}
         for head in self.heads:
-            found, name = values[head.node], self.nodes[head.node].name
-            if not self.nodes[head.node].is_variable:
-                name += "_output" if len(found) == 1 else f"_output{head.output}"
+            found, node = values[head.node], self.nodes[head.node]
+            operator = OPERATORS.get(node.op)
+            name = operator.output_name(node.name, head.output, len(found)) if operator else f"{node.name}_output"
             if head.output >= len(found) or name in outputs or name in self.inputs:
                 raise BadArtifact(f"{self.origin}: the head {name!r} is not an output of its own")
             outputs[name] = found[head.output]

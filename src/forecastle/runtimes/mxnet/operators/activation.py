@@ -61,16 +61,6 @@ def softmax(graph: Graph, call: Call) -> str:
 
 @operator("SoftmaxActivation")
 def softmax_activation(graph: Graph, call: Call) -> str:
-    """Over the channels, or over all of an item."""
+    """Over the channels or the last axis."""
     call.attributes.only("mode", "instance", "channel")
-    if call.attributes.text("mode", "instance") == "channel":
-        return graph.add("Softmax", call.inputs, axis=1)
-    return item_softmax(graph, call.inputs[0])
-
-
-def item_softmax(graph: Graph, data: str) -> str:
-    """Softmax over everything but the first axis; the shape stays."""
-    if len(graph.shape(data)) == 2:
-        return graph.add("Softmax", [data], axis=1)
-    flat = graph.add("Softmax", [graph.add("Flatten", [data], axis=1)], axis=1)
-    return graph.add("Reshape", [flat, graph.add("Shape", [data])])
+    return graph.add("Softmax", call.inputs, axis=1 if call.attributes.text("mode", "instance") == "channel" else -1)

@@ -59,6 +59,13 @@ def _check_weight(graph: Graph, call: Call, window: _Window, output_axis: int) -
     fits = all(want in {None, size} for want, size in zip(expected, found, strict=False))
     if not (fits and len(weight) == len(window.kernel) + 2 and weight[2:] == window.kernel):
         raise ValueError(f"its weight has the shape {weight}, where {(*expected, *window.kernel)} is expected")
+    _check_bias(graph, call, filters)
+
+
+def _check_bias(graph: Graph, call: Call, outputs: int) -> None:
+    for bias in _present(call.inputs[2:3]):
+        if graph.shape(bias) != (outputs,):
+            raise ValueError(f"its bias has the shape {graph.shape(bias)}, where {(outputs,)} is expected")
 
 
 @operator("Deconvolution")
@@ -98,6 +105,7 @@ def fully_connected(graph: Graph, call: Call) -> str:
     units, width = graph.known_sizes(weight, (0, 1)) if len(graph.shape(weight)) == 2 else (0, 0)
     if units != (wanted := call.attributes.integer("num_hidden")):
         raise ValueError(f"its weight has the shape {graph.shape(weight)}, where {wanted} rows are expected")
+    _check_bias(graph, call, units)
     if call.attributes.flag("flatten", default=True):
         if len(graph.shape(data)) != 2:
             data = graph.add("Flatten", [data], axis=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from forecastle.runtimes.mxnet.graph import Graph
-from forecastle.runtimes.mxnet.operators.activation import item_softmax
 from forecastle.runtimes.mxnet.operators.table import Call, operator
 
 _LABEL = frozenset({1})
@@ -36,4 +35,8 @@ def softmax_output(graph: Graph, call: Call) -> str:
     over_channels, over_last = call.attributes.flag("multi_output"), call.attributes.flag("preserve_shape")
     if over_channels or over_last:
         return graph.add("Softmax", call.inputs[:1], axis=1 if over_channels else -1)
-    return item_softmax(graph, call.inputs[0])
+    data = call.inputs[0]
+    if len(graph.shape(data)) == 2:
+        return graph.add("Softmax", [data], axis=1)
+    flat = graph.add("Softmax", [graph.add("Flatten", [data], axis=1)], axis=1)
+    return graph.add("Reshape", [flat, graph.add("Shape", [data])])

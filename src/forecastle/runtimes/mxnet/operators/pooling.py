@@ -17,17 +17,23 @@ _LOWEST = float(np.finfo(np.float32).min)
 
 @operator("Pooling", "Pooling_v1")
 def pooling(graph: Graph, call: Call) -> str:
-    """Maximum, average, sum or p-norm, over windows or everything."""
+    """Maximum, average, sum or Euclidean length, over windows or everything."""
     attributes, data = call.attributes, call.inputs[0]
     attributes.only("pool_type", "max", "avg", "sum", "lp")
     attributes.only("layout", "NCW", "NCHW", "NCDHW")
     attributes.only("pooling_convention", "valid", "full")
+    attributes.only("p_value", "2")  # others than 2 do not take absolute values, unlike ONNX
     window = _Window.read(attributes)
     full = attributes.text("pooling_convention", "valid") == "full"
     if attributes.flag("global_pool"):
         return _global(graph, data, window)
     if not (window.kernel and len(window.kernel) == len(window.strides) == len(window.pads)):
         raise ValueError("kernel, stride and pad need one number per spatial axis each")
+    if call.op == "Pooling_v1":
+        attributes.only("pooling_convention", "valid")
+        # It takes padding for zeros, even in a maximum and always in an average.
+        data, window = _padded(graph, data, window, window.pads, 0), window._replace(counts_pads=True)
+        return _pool(graph, data, window, (0,) * (2 * len(window.pads)))
     if not full:
         return _pool(graph, data, window, (*window.pads, *window.pads))
     sizes = graph.known_sizes(data, range(2, 2 + len(window.kernel)))
@@ -41,7 +47,6 @@ class _Window(NamedTuple):
     """What is pooled, and how; one number per spatial axis."""
 
     kind: str
-    power: int
     counts_pads: bool
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -52,7 +57,6 @@ class _Window(NamedTuple):
         kernel = attributes.integers("kernel")
         return cls(
             attributes.text("pool_type", "max"),
-            attributes.integer("p_value", 2),
             attributes.flag("count_include_pad", default=True),
             kernel,
             attributes.integers("stride", (1,) * len(kernel)),
@@ -83,7 +87,7 @@ def _pool(graph: Graph, data: str, window: _Window, pads: tuple[int, ...]) -> st
     if window.kind == "max":
         return graph.add("MaxPool", [data], **where)
     if window.kind == "lp":
-        return graph.add("LpPool", [data], p=window.power, **where)
+        return graph.add("LpPool", [data], p=2, **where)
     if window.kind == "avg":
         return graph.add("AveragePool", [data], count_include_pad=int(window.counts_pads), **where)
     average = graph.add("AveragePool", [data], count_include_pad=1, **where)
@@ -94,17 +98,23 @@ def _pool_to_the_end(graph: Graph, data: str, window: _Window, sizes: list[int],
     """Keep the last, incomplete windows (``full``): pad the end by as much as they reach over it."""
     if window.kind == "max" and all(end < kernel for end, kernel in zip(ends, window.kernel, strict=True)):
         return _pool(graph, data, window, (*window.pads, *ends))
-    amounts = graph.integers([0, 0, *window.pads, 0, 0, *ends])
-    padded = graph.add("Pad", [data, amounts, graph.constant(_LOWEST if window.kind == "max" else 0)])
+    padded = _padded(graph, data, window, ends, _LOWEST if window.kind == "max" else 0)
     pooled = _pool(graph, padded, window._replace(counts_pads=True), (0,) * (2 * len(ends)))
     if window.kind != "avg":
         return pooled
     return graph.add("Mul", [pooled, graph.constant(math.prod(window.kernel) / window.counted(sizes, ends))])
 
 
+def _padded(graph: Graph, data: str, window: _Window, ends: tuple[int, ...], value: float) -> str:
+    if not any((*window.pads, *ends)):
+        return data
+    amounts = graph.integers([0, 0, *window.pads, 0, 0, *ends])
+    return graph.add("Pad", [data, amounts, graph.constant(value)])
+
+
 def _global(graph: Graph, data: str, window: _Window) -> str:
     if window.kind == "lp":
-        return graph.add("GlobalLpPool", [data], p=window.power)
+        return graph.add("GlobalLpPool", [data], p=2)
     if window.kind == "sum":
         axes = range(2, len(graph.shape(data)))
         return graph.add("ReduceSum", [data, graph.integers(axes)], keepdims=1)

@@ -11,7 +11,7 @@ from forecastle.runtimes.mxnet.operators.table import Call, operator
 _GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
 
 
-@operator("RNN", optional=frozenset({2, 3}))
+@operator("RNN", optional=frozenset({2, 3}), outputs=("output", "state_output", "statecell_output"))
 def rnn(graph: Graph, call: Call) -> list[str] | str:
     """Layers of LSTM, GRU or plain cells over (time, batch, features); a state that is not given starts at zero."""
     attributes = call.attributes

@@ -23,23 +23,37 @@ Convert = Callable[[Graph, Call], str | list[str]]
 
 
 class Operator(NamedTuple):
-    """``labels`` are the positions of inputs that only training reads; ``optional`` of those that may be absent."""
+    """A row of the table.
+
+    ``labels`` are the positions of inputs that only training reads, ``optional`` of those that may be absent;
+    ``outputs`` are the names of its outputs, where they are not just numbered.
+    """
 
     convert: Convert
-    labels: frozenset[int]
-    optional: frozenset[int]
+    labels: frozenset[int] = frozenset()
+    optional: frozenset[int] = frozenset()
+    outputs: tuple[str, ...] = ()
+
+    def output_name(self, node: str, output: int, count: int) -> str:
+        """What MXNet calls one of the ``count`` outputs of a node."""
+        if output < len(self.outputs):
+            return f"{node}_{self.outputs[output]}"
+        return f"{node}_output" if count == 1 else f"{node}_output{output}"
 
 
 OPERATORS: dict[str, Operator] = {}
 
 
 def operator(
-    *names: str, labels: frozenset[int] = frozenset(), optional: frozenset[int] = frozenset()
+    *names: str,
+    labels: frozenset[int] = frozenset(),
+    optional: frozenset[int] = frozenset(),
+    outputs: tuple[str, ...] = (),
 ) -> Callable[[Convert], Convert]:
     """Enter the decorated function into the table under these names."""
 
     def enter(convert: Convert) -> Convert:
-        OPERATORS.update(dict.fromkeys(names, Operator(convert, labels, optional)))
+        OPERATORS.update(dict.fromkeys(names, Operator(convert, labels, optional, outputs)))
         return convert
 
     return enter
