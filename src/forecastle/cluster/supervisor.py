@@ -105,15 +105,13 @@ class Supervisor:
         self._status = ReplicaStatus(len(model.replicas))
         model.replicas.append(self._status)
         self._replica: ProcessReplica | None = None
+        self._stopping = asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """End the replica and the supervision; takes twice ``END_SECONDS`` and a moment at most."""
-        self.ready.cancel()
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
-        self._status.state = "stopped"
+        """End the replica and the supervision; takes three times ``END_SECONDS`` and a moment at most."""
+        self._stopping.set()
+        await self._task
 
     def kill(self) -> None:
         """End the replica at once."""
@@ -121,19 +119,27 @@ class Supervisor:
             self._replica.kill()
 
     async def _run(self) -> None:
+        """Live again and again. Nothing in here is ever cancelled, so that no life ends without its clean-up."""
         back_off = 0.0
         while True:
             began = time.monotonic()
             reason = await self._live()
+            self._status.pid, self._status.reason = None, reason
+            if self._stopping.is_set():
+                break
             if not self.ready.done():
                 self.ready.set_exception(LoadFailed(f"the model {self._spec.name!r} could not be loaded: {reason}"))
             logger.error("replica %s#%d has ended: %s", self._spec.name, self._status.index, reason)
-            self._status.state, self._status.reason, self._status.pid = "backing off", reason, None
+            self._status.state = "backing off"
             if time.monotonic() - began > STEADY_SECONDS:
                 back_off = 0.0
-            await asyncio.sleep(back_off)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), back_off)
+                break
             back_off = min(LAST_BACK_OFF, max(FIRST_BACK_OFF, back_off * 2))
             self._status.restarts += 1
+        self._status.state = "stopped"
+        self.ready.cancel()
 
     async def _live(self) -> str:
         """Run the replica once, from launch to death, and say why it died."""
@@ -150,6 +156,7 @@ class Supervisor:
         try:
             loop = asyncio.get_running_loop()
             await loop.create_unix_connection(lambda: life.link, str(replica.address))
+            replica.hide()
             await self._watch(life, death)
         finally:
             life.lost()
@@ -161,19 +168,20 @@ class Supervisor:
         return life.reason if life.slot else f"{life.reason}{_quoted(replica.tail)}"
 
     async def _watch(self, life: Life, death: asyncio.Task[str]) -> None:
-        """Return when a life is over: its process's, its connection's, or the time it had to become ready."""
+        """Return when a life is over: its process's, its connection's, the time it had to become ready, or ours."""
         end = asyncio.create_task(life.ended.wait())
-        try:
-            first: set[asyncio.Future[Any]] = {end, death, life.started}
-            await asyncio.wait(first, timeout=self._spec.start_timeout, return_when=asyncio.FIRST_COMPLETED)
-            if life.started.done():
-                if not self.ready.done():
-                    self.ready.set_result(None)
-                await asyncio.wait(first - {life.started}, return_when=asyncio.FIRST_COMPLETED)
-            elif not end.done() and not death.done():
-                life.end(f"it was not ready within {self._spec.start_timeout:g} s, the limit set by --start-timeout")
-        finally:
-            end.cancel()
+        stop = asyncio.create_task(self._stopping.wait())
+        over: set[asyncio.Future[Any]] = {end, stop, death}
+        limit = self._spec.start_timeout
+        await asyncio.wait({*over, life.started}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        if life.started.done():
+            if not self.ready.done():
+                self.ready.set_result(None)
+            await asyncio.wait(over, return_when=asyncio.FIRST_COMPLETED)
+        elif not any(future.done() for future in over):
+            life.end(f"it was not ready within {limit:g} s, the limit set by --start-timeout")
+        end.cancel()
+        stop.cancel()
 
 
 async def _death(replica: ProcessReplica, death: asyncio.Task[str], *, by_itself: bool) -> str:

@@ -59,12 +59,16 @@ class ProcessReplica:
         """End the child and what it started."""
         self._signal(signal.SIGKILL)
 
-    def close(self) -> None:
-        """Clean up after the child's end."""
-        self._relay.cancel()
+    def hide(self) -> None:
+        """Remove the socket's file: once connected to, it is needed no more, and not even SIGKILL leaves it behind."""
         self.address.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.address.parent.rmdir()
+
+    def close(self) -> None:
+        """Clean up after the child's end."""
+        self._relay.cancel()
+        self.hide()
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
