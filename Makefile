@@ -1,0 +1,69 @@
+# What a fresh machine needs: Python 3.10 to 3.13 with pip, and make. Everything else is installed below this folder.
+
+PYTHON ?= python3
+UV_VERSION := 0.13.9
+UV := .tools/bin/uv
+
+# scikit-image is here for one picture; what it computes with stays out.
+SYNC := sync --locked --no-install-package scipy --no-install-package networkx --no-install-package imageio \
+	--no-install-package tifffile --no-install-package lazy-loader
+LOCK := pyproject.toml dropin/pyproject.toml uv.lock
+
+# Stamps lie in what they vouch for, and name the interpreter asked for: another PYTHON makes the environment anew.
+INTERPRETER := $(subst /,-,$(PYTHON))
+TOOLS_STAMP := .tools/.uv-$(UV_VERSION)
+DEMO_STAMP := .venv/.demo-$(INTERPRETER)
+DEV_STAMP := .venv/.dev-$(INTERPRETER)
+
+export UV_PROJECT_ENVIRONMENT := .venv
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types bench setup clean
+
+help: ## show this text
+	@awk -F ': ## ' '/^[a-z]+: ## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "PYTHON=python3.12 make … chooses the Python of the environment (3.10 to 3.13)."
+
+demo: ## serve a real ImageNet model and ask it what a picture shows (DEMO=once ends after the answer, PORT=8080)
+demo: $(DEMO_STAMP)
+	@.venv/bin/python -m examples.imagenet.demo
+
+test: ## everything that must hold before a commit: lint, types and all tests
+test: lint types
+	.venv/bin/pytest -n 4
+
+lint: ## ruff's rules and its format
+lint: $(DEV_STAMP)
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+
+types: ## mypy, strict, source and tests
+types: $(DEV_STAMP)
+	.venv/bin/mypy
+
+bench: ## measure throughput and latency on this machine
+bench: $(DEV_STAMP)
+	.venv/bin/python -m bench
+
+setup: ## make the environment of tests and benchmarks in .venv
+setup: $(DEV_STAMP)
+
+clean: ## remove all that the other targets made
+	rm -rf .venv .tools .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(TOOLS_STAMP):
+	@echo "Installing uv $(UV_VERSION) into .tools"
+	@rm -rf .tools
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
+		$(PYTHON) -m pip install --quiet --target .tools "uv==$(UV_VERSION)"
+	@touch $@
+
+# --inexact: the demo takes nothing away that tests and benchmarks need.
+$(DEMO_STAMP): $(TOOLS_STAMP) $(LOCK)
+	@$(UV) $(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --inexact --extra mxnet --group demo
+	@touch $@
+
+$(DEV_STAMP): $(TOOLS_STAMP) $(LOCK)
+	@$(UV) $(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --all-extras --group dev --group demo
+	@touch $@ $(DEMO_STAMP)
