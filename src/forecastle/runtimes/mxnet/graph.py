@@ -67,7 +67,7 @@ class Graph:
         """Add a node with ``count`` outputs. Inputs of a wrong number, type or shape raise `ValueError`."""
         outputs = [self._new(op) for _ in range(count)]
         given: dict[str, Any] = {key: value for key, value in attributes.items() if value is not None}
-        node = helper.make_node(op, list(inputs), outputs, **given)
+        node = helper.make_node(op, list(inputs), outputs, outputs[0], **given)
         types = {name: self._types[name] for name in inputs if name in self._types}
         if any(name and name not in types for name in inputs):
             raise Unsupported("a shape that can only be known at run time")
@@ -124,7 +124,7 @@ class Graph:
 
     def model(self, outputs: Mapping[str, str]) -> onnx.ModelProto:
         """The finished model; ``outputs`` maps the names it shall give to values. Unused nodes are dropped."""
-        nodes = [helper.make_node("Identity", [value], [name]) for name, value in outputs.items()]
+        nodes = [helper.make_node("Identity", [value], [name], name) for name, value in outputs.items()]
         needed = set(outputs.values())
         for node in reversed(self._nodes):
             if not needed.isdisjoint(node.output):

@@ -116,13 +116,20 @@ class _Conversion:
             node = self.nodes[index]
             if node.is_variable:
                 values[index] = [self._variable(graph, node)]
-            elif inputs := self._values_of(node, values):
+            elif (inputs := self._values_of(node, values)) is not None:
                 try:
-                    values[index] = self._convert(graph, node, inputs[0])
+                    values[index] = self._convert(graph, node, inputs)
                 except Unsupported as reason:
                     refusals.append(f"{reason} (node {node.name!r}, {node.op})")
-        if refusals:
-            raise self._refused(refusals)
+        if not refusals:
+            try:
+                return graph.model(self._outputs(values))
+            except Unsupported as reason:
+                refusals.append(str(reason))
+        raise self._refused(refusals)
+
+    def _outputs(self, values: Mapping[int, list[str]]) -> dict[str, str]:
+        """The heads' values, by MXNet's names for them."""
         outputs: dict[str, str] = {}
         for head in self.heads:
             found, node = values[head.node], self.nodes[head.node]
@@ -131,25 +138,22 @@ class _Conversion:
             if head.output >= len(found) or name in outputs or name in self.inputs:
                 raise BadArtifact(f"{self.origin}: the head {name!r} is not an output of its own")
             outputs[name] = found[head.output]
-        try:
-            return graph.model(outputs)
-        except Unsupported as reason:
-            raise self._refused([str(reason)]) from None
+        return outputs
 
     def _variable(self, graph: Graph, node: Node) -> str:
         if node.name in self.inputs:
             return node.name
         return graph.parameter(node.name) if node.name in self.parameters else ""
 
-    def _values_of(self, node: Node, values: Mapping[int, list[str]]) -> list[list[str]]:
-        """The node's inputs in a list of one; empty if one of them could not be converted."""
+    def _values_of(self, node: Node, values: Mapping[int, list[str]]) -> list[str] | None:
+        """The node's inputs; ``None`` if one of them could not be converted."""
         labels = OPERATORS[node.op].labels
         inputs: list[str] = []
         for place, edge in enumerate(node.inputs):
             if place in labels:
                 inputs.append("")
             elif edge.node not in values:
-                return []
+                return None
             elif edge.output >= len(values[edge.node]):
                 raise BadArtifact(
                     f"{self.origin}: the node {node.name!r} reads output {edge.output} of "
@@ -157,7 +161,7 @@ class _Conversion:
                 )
             else:
                 inputs.append(values[edge.node][edge.output])
-        return [inputs]
+        return inputs
 
     def _convert(self, graph: Graph, node: Node, inputs: list[str]) -> list[str]:
         graph.scope = node.name

@@ -46,3 +46,10 @@ def test_another_rounding_and_a_wrong_count_of_numbers_are_refused() -> None:
         one_node("Pooling", DATA, kernel=(2, 2), pooling_convention="same")
     with pytest.raises(BadArtifact, match="one number per spatial axis"):
         one_node("Pooling", DATA, kernel=(2, 2), stride=(1,))
+
+
+def test_windows_beyond_the_end_and_zeros_in_a_maximum_are_refused() -> None:
+    with pytest.raises(LoadFailed, match="full with windows that lie beyond the end"):
+        one_node("Pooling", DATA, kernel=(1, 1), stride=(4, 4), pooling_convention="full")
+    with pytest.raises(LoadFailed, match=r"pad=\(1, 1\) \(node 'node', Pooling_v1\)"):
+        one_node("Pooling_v1", DATA, kernel=(2, 2), pad=(1, 1))

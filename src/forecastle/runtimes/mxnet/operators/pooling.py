@@ -8,11 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecastle.runtimes.mxnet.attributes import Attributes
+from forecastle.runtimes.mxnet.attributes import Attributes, Unsupported
 from forecastle.runtimes.mxnet.graph import Array, Graph
 from forecastle.runtimes.mxnet.operators.table import Call, operator
-
-_LOWEST = float(np.finfo(np.float32).min)
 
 
 @operator("Pooling", "Pooling_v1")
@@ -29,18 +27,21 @@ def pooling(graph: Graph, call: Call) -> str:
         return _global(graph, data, window)
     if not (window.kernel and len(window.kernel) == len(window.strides) == len(window.pads)):
         raise ValueError("kernel, stride and pad need one number per spatial axis each")
-    if call.op == "Pooling_v1":
+    if call.op == "Pooling_v1":  # it takes padding for zeros: in an average always, and even in a maximum
         attributes.only("pooling_convention", "valid")
-        # It takes padding for zeros, even in a maximum and always in an average.
-        data, window = _padded(graph, data, window, window.pads, 0), window._replace(counts_pads=True)
-        return _pool(graph, data, window, (0,) * (2 * len(window.pads)))
+        if window.kind == "max" and any(window.pads):
+            raise Unsupported(f"pad={window.pads}")
+        window = window._replace(counts_pads=True)
     if not full:
-        return _pool(graph, data, window, (*window.pads, *window.pads))
+        return _pool(graph, data, window, window.pads)
     sizes = graph.known_sizes(data, range(2, 2 + len(window.kernel)))
     ends = window.ends(sizes)
-    if ends == window.pads:
-        return _pool(graph, data, window, (*window.pads, *ends))
-    return _pool_to_the_end(graph, data, window, sizes, ends)
+    if any(end >= kernel for end, kernel in zip(ends, window.kernel, strict=True)):
+        raise Unsupported("pooling_convention=full with windows that lie beyond the end")
+    if window.kind != "avg" or ends == window.pads:
+        return _pool(graph, data, window, ends)
+    average = _pool(graph, data, window._replace(counts_pads=True), ends)
+    return graph.add("Mul", [average, graph.constant(math.prod(window.kernel) / window.counted(sizes, ends))])
 
 
 class _Window(NamedTuple):
@@ -82,8 +83,8 @@ class _Window(NamedTuple):
         return counts
 
 
-def _pool(graph: Graph, data: str, window: _Window, pads: tuple[int, ...]) -> str:
-    where = {"kernel_shape": window.kernel, "strides": window.strides, "pads": pads}
+def _pool(graph: Graph, data: str, window: _Window, ends: tuple[int, ...]) -> str:
+    where = {"kernel_shape": window.kernel, "strides": window.strides, "pads": (*window.pads, *ends)}
     if window.kind == "max":
         return graph.add("MaxPool", [data], **where)
     if window.kind == "lp":
@@ -92,24 +93,6 @@ def _pool(graph: Graph, data: str, window: _Window, pads: tuple[int, ...]) -> st
         return graph.add("AveragePool", [data], count_include_pad=int(window.counts_pads), **where)
     average = graph.add("AveragePool", [data], count_include_pad=1, **where)
     return graph.add("Mul", [average, graph.constant(math.prod(window.kernel))])
-
-
-def _pool_to_the_end(graph: Graph, data: str, window: _Window, sizes: list[int], ends: tuple[int, ...]) -> str:
-    """Keep the last, incomplete windows (``full``): pad the end by as much as they reach over it."""
-    if window.kind == "max" and all(end < kernel for end, kernel in zip(ends, window.kernel, strict=True)):
-        return _pool(graph, data, window, (*window.pads, *ends))
-    padded = _padded(graph, data, window, ends, _LOWEST if window.kind == "max" else 0)
-    pooled = _pool(graph, padded, window._replace(counts_pads=True), (0,) * (2 * len(ends)))
-    if window.kind != "avg":
-        return pooled
-    return graph.add("Mul", [pooled, graph.constant(math.prod(window.kernel) / window.counted(sizes, ends))])
-
-
-def _padded(graph: Graph, data: str, window: _Window, ends: tuple[int, ...], value: float) -> str:
-    if not any((*window.pads, *ends)):
-        return data
-    amounts = graph.integers([0, 0, *window.pads, 0, 0, *ends])
-    return graph.add("Pad", [data, amounts, graph.constant(value)])
 
 
 def _global(graph: Graph, data: str, window: _Window) -> str:
