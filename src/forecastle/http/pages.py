@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 
@@ -53,10 +54,8 @@ class Pages:
                 message = {**message, "headers": [*given, (b"x-request-id", id_.encode("ascii"))]}
             await send(message)
 
-        try:
+        with contextlib.suppress(Exception):  # Starlette raises again what _defect has logged and answered
             await self._app(scope, receive, send_with_id)
-        except Exception:  # Starlette has answered with 500 and raises it again for the server's log
-            log.exception("request %s to %s failed inside the server", id_, scope["path"])
 
     async def _no_route(self, request: Request, exc: Exception) -> Response:
         assert isinstance(exc, HTTPException)
@@ -71,7 +70,9 @@ class Pages:
         assert isinstance(exc, RequestError)
         return self._error(request, exc)
 
-    async def _defect(self, request: Request, _: Exception) -> Response:
+    async def _defect(self, request: Request, exc: Exception) -> Response:
+        id_ = request.scope["forecastle.id"]
+        log.error("request %s to %s failed inside the server", id_, request.url.path, exc_info=exc)
         return self._error(request, InternalError())
 
     def _error(self, request: Request, error: RequestError) -> Response:

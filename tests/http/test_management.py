@@ -1,0 +1,51 @@
+"""The management application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from forecastle.http.management import management_app
+from forecastle.http.stats import HttpStats
+from http_fakes import MemoryCore, MemoryModel, running
+
+
+@pytest.fixture
+def management(core: MemoryCore, stats: HttpStats) -> Iterator[httpx.Client]:
+    with running(management_app(core, stats)) as server, httpx.Client(base_url=server.url) as client:
+        yield client
+
+
+def test_models_are_listed_with_their_replicas(management: httpx.Client, core: MemoryCore) -> None:
+    core.models["vgg"] = MemoryModel("vgg", "ready", "failed")
+    listed = management.get("/models").json()
+    assert [(model["name"], [r["state"] for r in model["replicas"]]) for model in listed] == [
+        ("resnet-18", ["ready"]),
+        ("vgg", ["ready", "failed"]),
+    ]
+
+
+@pytest.mark.parametrize("path", ["/ping", "/live", "/ready", "/models", "/metrics"])
+def test_its_pages_take_get_and_head(management: httpx.Client, path: str) -> None:
+    assert management.get(path).status_code == 200
+    assert management.head(path).status_code == 200
+    assert management.delete(path).json()["type"] == "MethodNotAllowed"
+
+
+def test_it_predicts_nothing(management: httpx.Client, core: MemoryCore) -> None:
+    for path in ("/resnet-18/predict", "/invocations"):
+        assert management.post(path, json=[1]).json()["type"] == "NotFound"
+    assert core.tickets.empty()
+
+
+def test_a_defect_in_a_page_is_told_without_its_insides(
+    management: httpx.Client, core: MemoryCore, caplog: pytest.LogCaptureFixture
+) -> None:
+    core.models["broken"] = None  # type: ignore[assignment]
+    reply = management.get("/models", headers={"X-Request-Id": "r9"})
+    assert (reply.status_code, reply.json()["type"], reply.json()["request_id"]) == (500, "InternalError", "r9")
+    assert "NoneType" not in reply.text
+    assert "r9" in caplog.text
+    assert "NoneType" in caplog.text
