@@ -1,0 +1,61 @@
+"""The commands of ``forecastle``."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Parameter
+
+from forecastle.cli import sources
+from forecastle.cli.serve import serve
+from forecastle.errors import StartError, UsageError
+
+_EXAMPLES = """\
+Examples:
+
+```text
+forecastle serve shipping=shipping.py         # a Python file with hooks
+forecastle serve resnet-18=resnet-18.zip      # an MMS archive
+forecastle serve iris=iris.onnx --replicas 2  # ONNX, in two processes
+forecastle serve                              # the installed hook packages
+```
+"""
+
+app = App(
+    name="forecastle",
+    help="Serve predictions from trained models over HTTP.",
+    help_epilogue=_EXAMPLES,
+    help_format="markdown",
+    version=lambda: f"forecastle {importlib.metadata.version('forecastle')}",
+    config=[sources.environment, sources.file],
+    default_parameter=Parameter(negative=()),
+)
+app.command(serve)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command that the arguments name (those of the process by default), and exit.
+
+    The exit code is 0 after an orderly end, 2 for a wrong command line, environment or file, 1 for a start that failed;
+    each failure is one sentence on stderr.
+    """
+    try:
+        code = app(
+            sys.argv[1:] if arguments is None else arguments,
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+    except CycloptsError as error:
+        code = report(UsageError(" ".join(str(error).split())))
+    except StartError as error:
+        code = report(error)
+    sys.exit(code)
+
+
+def report(error: StartError, program: str = "forecastle") -> int:
+    """Say on stderr why the program ends, and return its exit code."""
+    sys.stderr.write(f"{program}: {error.message}\n")
+    return error.exit_code

@@ -1,0 +1,103 @@
+"""The command ``mms``: MMS 0.x's syntax for starting a server.
+
+Contract: ``mms --models NAME=PATH [NAME=PATH ...] [--process MODULE] [--gen-api LANGUAGE] [--port PORT]``, where
+argparse's prefix matching makes ``--model`` work too. The flags that later versions of MMS added are accepted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from forecastle.cli import report, run, values
+from forecastle.cluster.specs import ModelSpec, ServerOptions, distinct, parse_model
+from forecastle.errors import StartError, UsageError
+
+DEFAULT_SERVICE = "mxnet_vision_service"
+"""What MMS calls the service that it uses when none is named: the one that the signature asks for."""
+
+_LOG_LEVELS = {"notset": "debug"}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; try `mms --help`")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve the models that the arguments name (those of the process by default), and exit."""
+    try:
+        code = run.serve(*read(sys.argv[1:] if arguments is None else arguments))
+    except StartError as error:
+        code = report(error, "mms")
+    sys.exit(code)
+
+
+def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec]]:
+    """The options and models that MMS's arguments ask for.
+
+    MMS has one port; the management port is therefore any free one unless ``--management-port`` says which, so that
+    several servers can run beside each other as before.
+
+    Raises:
+        UsageError: an argument is wrong, or asks for what is not there yet.
+    """
+    given = _parser().parse_args(arguments)
+    if given.gen_api:
+        raise UsageError(f"--gen-api {given.gen_api}: generating a client is not supported yet; leave it out to serve")
+    for flag, service in (("--process", given.process), ("--service", given.service)):
+        if service not in {None, DEFAULT_SERVICE}:
+            raise UsageError(
+                f"{flag} {service}: service classes of your own are not supported yet; leave it out to serve with the "
+                f"default service, {DEFAULT_SERVICE}"
+            )
+    for flag in ("log_file", "log_rotation_time", "gpu", "metrics_write_to"):
+        if getattr(given, flag) is not None:
+            sys.stderr.write(f"mms: --{flag.replace('_', '-')} has no effect here and is ignored\n")
+    options = ServerOptions(
+        host=given.host,
+        port=given.port,
+        management_port=given.management_port,
+        log_level=given.log_level,
+    )
+    return options, distinct(options.spec(*pair) for pair in given.models)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    if "=" not in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH")
+    try:
+        return parse_model(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(error.message) from None
+
+
+def _port(text: str) -> int:
+    try:
+        return values.port(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _log_level(text: str) -> str:
+    try:
+        return values.log_level(_LOG_LEVELS.get(text.lower(), text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="mms", description="Serve MMS archives over HTTP.")
+    add = parser.add_argument
+    add("--models", nargs="+", required=True, action="extend", type=_pair, metavar="NAME=PATH", help="models to serve")
+    add("--process", metavar="MODULE", help=f"module of the service class (default: {DEFAULT_SERVICE})")
+    add("--gen-api", metavar="LANGUAGE", help="generate a client in this language")
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add("--port", default=8080, type=_port, help="port for predictions (default: %(default)s)")
+    add("--management-port", default=0, type=_port, help="port for metrics and management (default: any free one)")
+    add("--log-level", default="info", type=_log_level, metavar="LEVEL", help="how much to log (default: %(default)s)")
+    for flag in ("--service", "--log-file", "--log-rotation-time", "--gpu", "--metrics-write-to"):
+        add(flag, nargs="+" if flag == "--log-rotation-time" else None, help=argparse.SUPPRESS)
+    return parser

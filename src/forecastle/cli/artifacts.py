@@ -1,0 +1,80 @@
+"""From the models' sources to artifacts: opened in a thread, so that the server answers ``/ping`` meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TransferSpeedColumn
+from rich.progress import Progress as Bars
+
+from forecastle.cluster.specs import ModelSpec
+from forecastle.models.artifact import Artifact, open_artifact
+from forecastle.models.progress import Progress, silent
+
+INSTALLED = Artifact(kind="plugins", runtime="script", path="", source="the installed plugins")
+"""The hook packages of the environment, which are one model."""
+
+
+async def find(specs: Sequence[ModelSpec], cache: Path) -> list[Artifact]:
+    """Open each model's source, in order; a terminal shows how far downloads and archives are.
+
+    The thread that does the work does not hold up the process's end: who cancels this need not wait for a download.
+
+    Raises:
+        StartError: a source cannot be found, recognised or unpacked.
+    """
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[Artifact]] = loop.create_future()
+
+    def settle(artifacts: list[Artifact] | Exception) -> None:
+        if found.done():
+            return
+        if isinstance(artifacts, Exception):
+            found.set_exception(artifacts)
+        else:
+            found.set_result(artifacts)
+
+    def work() -> None:
+        try:
+            with _shown() as progress:
+                result: list[Artifact] | Exception = [_open(spec, cache, progress) for spec in specs]
+        except Exception as error:  # noqa: BLE001 -- raised again where the result is awaited
+            result = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the wish to know
+            loop.call_soon_threadsafe(settle, result)
+
+    threading.Thread(target=work, name="artifacts", daemon=True).start()
+    return await found
+
+
+def _open(spec: ModelSpec, cache: Path, progress: Progress) -> Artifact:
+    if spec.source is None:
+        return INSTALLED
+    # Replicas can import what lies in the working folder; a console script's process cannot by itself.
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.append(folder)
+    return open_artifact(spec.source, cache=cache, progress=progress)
+
+
+@contextlib.contextmanager
+def _shown() -> Iterator[Progress]:
+    """Progress as bars on a terminal; elsewhere it would only fill the log."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(activity: str, done: int, total: int | None) -> None:
+            if activity not in tasks:
+                tasks[activity] = bars.add_task(activity, total=total)
+            bars.update(tasks[activity], completed=done, total=total)
+
+        yield show

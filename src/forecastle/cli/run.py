@@ -1,0 +1,115 @@
+"""One run of the server, from the sockets to the last replica's end: the place where all parts are put together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import uvloop
+
+from forecastle.cli import artifacts, logs, table
+from forecastle.cluster.controller import Controller
+from forecastle.cluster.specs import ModelSpec, ServerOptions
+from forecastle.http.app import InferenceApp
+from forecastle.http.management import management_app
+from forecastle.http.server import HttpServer
+from forecastle.http.stats import HttpStats
+from forecastle.serving.router import Router
+
+logger = logging.getLogger(__name__)
+
+_MANAGEMENT_DRAIN = 1.0
+"""How long in seconds requests may take to end that are no predictions."""
+
+
+def serve(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
+    """Serve until a signal, and return the exit code: 0, since a server that was told to stop and did has done well.
+
+    Raises:
+        StartError: a port is taken, or a model cannot be found, recognised or loaded.
+    """
+    logs.configure(options.log_level)
+    return uvloop.run(run(options, specs))
+
+
+async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
+    """Open the ports, load the models, say what is served, and wait for SIGTERM or SIGINT.
+
+    The ports open first: a taken one is told before any model is loaded, and ``/ping`` answers 503 until all are ready.
+    Whatever ends the run, no replica outlives it.
+    """
+    loop = asyncio.get_running_loop()
+    router = Router(loop)
+    controller = Controller(router)
+    stats = HttpStats()
+    app = InferenceApp(router, stats, timeout=options.timeout, max_body=options.max_body)
+    inference = HttpServer(app, options.host, options.port)
+    management = HttpServer(
+        management_app(router, stats), options.host, options.management_port, option="--management-port"
+    )
+    stop = _stop_on_signals(loop, controller)
+    drain = _MANAGEMENT_DRAIN
+    try:
+        await inference.start()
+        await management.start()
+        logger.info("listening on port %d, loading %s", inference.port, ", ".join(spec.name for spec in specs))
+        if await _unless(stop, _load(controller, options, specs)):
+            _announce(router, table.url(options.host, inference.port), table.url(options.host, management.port))
+            await stop.wait()
+            drain = options.drain_timeout
+    finally:
+        router.draining = True
+        await inference.stop(drain)
+        await controller.stop()
+        await management.stop(_MANAGEMENT_DRAIN)
+    return 0
+
+
+async def _load(controller: Controller, options: ServerOptions, specs: Sequence[ModelSpec]) -> None:
+    found = await artifacts.find(specs, options.cache_dir)
+    await controller.start(list(zip(specs, found, strict=True)))
+
+
+def _announce(router: Router, inference: str, management: str) -> None:
+    try:
+        table.show([model.describe() for model in router.models.values()], inference, management, sys.stdout)
+    except OSError as error:
+        logger.warning("stdout is closed (%s); serving on %s, management on %s", error.strerror, inference, management)
+        # What is left in the buffer must go somewhere, else the end of the process reports the same error again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Do the work, unless told to stop before it is done; say whether it was done."""
+    doing = asyncio.create_task(work)
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([doing, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            await doing
+        return doing.done()
+    finally:
+        doing.cancel()
+        stopping.cancel()
+        await asyncio.gather(doing, stopping, return_exceptions=True)
+
+
+def _stop_on_signals(loop: asyncio.AbstractEventLoop, controller: Controller) -> asyncio.Event:
+    """Let the first SIGTERM or SIGINT set the event, and the second end the process and its replicas at once."""
+    stop = asyncio.Event()
+
+    def on_signal(number: signal.Signals) -> None:
+        if stop.is_set():
+            controller.kill()
+            os._exit(128 + number)
+        logger.info("%s: stopping; a second one ends the server at once", number.name)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+    return stop

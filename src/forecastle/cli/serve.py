@@ -1,0 +1,131 @@
+"""``forecastle serve``: from flags, environment and file to the options and models of a run."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from forecastle.cli import run, sources, values
+from forecastle.cluster.specs import ModelSpec, ServerOptions, default_cache_dir, distinct, parse_model, valid_name
+from forecastle.errors import UsageError
+
+PLUGINS = "inference_server"
+"""The entry-point group in which installed packages offer their hooks."""
+
+_DEFAULTS = ServerOptions(cache_dir=Path())
+
+_Port = Annotated[int, Parameter(converter=sources.reads(values.port))]
+_Count = Annotated[int, Parameter(converter=sources.reads(values.count))]
+_Delay = Annotated[float, Parameter(converter=sources.reads(values.delay), show_default="{:g}s".format)]
+_Duration = Annotated[float, Parameter(converter=sources.reads(values.duration), show_default="{:g}s".format)]
+_Size = Annotated[int, Parameter(converter=sources.reads(values.size), show_default=lambda size: f"{size // 10**6}MB")]
+_LogLevel = Annotated[values.LogLevel, Parameter(converter=sources.reads(values.log_level))]
+_Replicas = Annotated[list[values.NameCount], Parameter(converter=sources.reads_all(values.replicas), n_tokens=1)]
+
+
+def serve(
+    *models: str,
+    config: Annotated[Path | None, Parameter(alias="-c")] = None,
+    host: str = _DEFAULTS.host,
+    port: _Port = _DEFAULTS.port,
+    management_port: _Port = _DEFAULTS.management_port,
+    replicas: _Replicas | None = None,
+    batch_size: _Count = _DEFAULTS.batch_size,
+    batch_delay: _Delay = _DEFAULTS.batch_delay,
+    timeout: _Duration = _DEFAULTS.timeout,
+    max_body: _Size = _DEFAULTS.max_body,
+    log_level: _LogLevel = "info",
+    drain_timeout: _Delay = _DEFAULTS.drain_timeout,
+    start_timeout: _Duration = _DEFAULTS.start_timeout,
+    queue_size: _Count = _DEFAULTS.queue_size,
+    cache_dir: Path | None = None,
+) -> int:
+    """Serve models over HTTP until SIGTERM or Ctrl-C.
+
+    Every option is also an environment variable (FORECASTLE_BATCH_SIZE) and a key of forecastle.toml (batch_size). A
+    flag wins over the environment, the environment over the file.
+
+    Args:
+        models: NAME=SOURCE for each model; a SOURCE alone is named after its file or module. SOURCE is an MMS archive
+            or its folder, an .onnx file, a Python file or module with hooks, or a file:// or http(s):// URL of these.
+            Without any model, the hook packages that are installed are served.
+        config: The file to read options and models from (default: forecastle.toml in the working folder, if present).
+        host: The address to listen on; 0.0.0.0 for every network of the machine.
+        port: The port for predictions; 0 for any free one.
+        management_port: The port for metrics and management; 0 for any free one.
+        replicas: Processes per model: NAME=N for one model, N for all; may be repeated.
+        batch_size: The most requests that are predicted together.
+        batch_delay: How long a free replica waits for a batch to fill: 2ms, 0.5s.
+        timeout: The longest a request may take.
+        max_body: The largest request body: 25MB, 16MiB.
+        log_level: debug, info, warning, error or critical.
+        drain_timeout: How long requests in flight may take to end when the server stops.
+        start_timeout: How long a replica may take to load its model.
+        queue_size: The most requests of one model that wait; further ones are refused with 503.
+        cache_dir: Where downloads and unpacked archives are kept (default: ~/.cache/forecastle).
+    """
+    options = ServerOptions(
+        host=host,
+        port=port,
+        management_port=management_port,
+        replicas=dict(replicas or ()),
+        batch_size=batch_size,
+        batch_delay=batch_delay,
+        timeout=timeout,
+        max_body=max_body,
+        log_level=log_level,
+        drain_timeout=drain_timeout,
+        start_timeout=start_timeout,
+        queue_size=queue_size,
+        cache_dir=default_cache_dir() if cache_dir is None else cache_dir.expanduser(),
+    )
+    return run.serve(checked(options), specs(models, options, sources.locate(config)))
+
+
+def specs(models: tuple[str, ...], options: ServerOptions, file: Path | None) -> list[ModelSpec]:
+    """The models to serve: those named, else those of the file, else the installed hooks.
+
+    Raises:
+        UsageError: there is none, two have one name, or replicas are counted for a model that is not there.
+    """
+    if models:
+        found = [options.spec(*parse_model(text)) for text in models]
+    else:
+        found = sources.models(file, options) if file else []
+    found = distinct(found) or [options.spec(_installed_name(), None)]
+    names = [spec.name for spec in found]
+    for name in options.replicas:
+        if name != "*" and name not in names:
+            raise UsageError(f"replicas are set for {name!r}, but no such model is served; there is {', '.join(names)}")
+    return found
+
+
+def checked(options: ServerOptions) -> ServerOptions:
+    """The options, whose ports differ.
+
+    Raises:
+        UsageError: predictions and management are to share one port.
+    """
+    if options.port and options.port == options.management_port:
+        raise UsageError(
+            f"port and management_port are both {options.port}; give one of them another number, for instance "
+            f"--management-port {options.port + 1 if options.port < 65535 else 8081}"
+        )
+    return options
+
+
+def _installed_name() -> str:
+    """The installed hooks make one model: called as the entry point if there is just one, else ``model``."""
+    names = {entry.name for entry in importlib.metadata.entry_points(group=PLUGINS)}
+    if not names:
+        raise UsageError(
+            "there is no model to serve: name one, for instance `forecastle serve shipping=shipping.py`, or install a "
+            f"package that offers hooks in the entry-point group {PLUGINS!r}"
+        )
+    try:
+        return valid_name(names.pop()) if len(names) == 1 else "model"
+    except UsageError:
+        return "model"

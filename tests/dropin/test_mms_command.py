@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from forecastle.cluster.specs import ModelSpec
+from forecastle.errors import UsageError
+from mms.command import main, read
+
+
+def test_the_seed_s_command_line_is_read() -> None:
+    options, specs = read(
+        [
+            "--models",
+            "resnet-18=https://host/resnet-18.zip?raw=true",
+            "--process",
+            "mxnet_vision_service",
+            "--port",
+            "99",
+        ]
+    )
+    assert (options.host, options.port, options.management_port) == ("127.0.0.1", 99, 0)
+    assert specs == [ModelSpec("resnet-18", "https://host/resnet-18.zip?raw=true")]
+
+
+def test_model_is_models_and_takes_several() -> None:
+    _, specs = read(["--model", "resnet-18=file://models/resnet-18", "vgg16=file://models/vgg16"])
+    assert [(spec.name, spec.source) for spec in specs] == [
+        ("resnet-18", "file://models/resnet-18"),
+        ("vgg16", "file://models/vgg16"),
+    ]
+
+
+def test_flags_of_later_versions_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    options, _ = read(
+        ["--models", "a=b.model", "--log-file", "x.log", "--log-rotation-time", "1", "H", "--log-level", "NOTSET",
+         "--gpu", "0", "--metrics-write-to", "csv", "--host", "0.0.0.0"]
+    )  # fmt: skip
+    assert options.log_level == "debug"
+    assert options.host == "0.0.0.0"
+    assert "mms: --gpu has no effect here and is ignored\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: --models"),
+        (["--models"], "expected at least one argument"),
+        (["--models", "resnet-18.zip"], "'resnet-18.zip' is not NAME=PATH"),
+        (["--models", "a/b=x.zip"], "'a/b' cannot be a model's name"),
+        (["--models", "a=x.zip", "a=y.zip"], "two models are called 'a'"),
+        (["--models", "a=x.zip", "--port", "http"], "'http' is not a port"),
+        (["--models", "a=x.zip", "--process", "my_service"], "--process my_service: service classes"),
+        (["--models", "a=x.zip", "--service", "my.py"], "--service my.py: service classes"),
+        (["--models", "a=x.zip", "--gen-api", "python"], "--gen-api python: generating a client"),
+        (["--models", "a=x.zip", "--frobnicate"], "unrecognized arguments: --frobnicate"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(arguments)
+    assert message in caught.value.message
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error == f"mms: {caught.value.message}\n"
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "mms", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: mms ")
