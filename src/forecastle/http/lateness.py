@@ -1,7 +1,7 @@
 """Finding what has waited long, at the price of a set operation for what has not.
 
-A timer for each request costs five times as much (1 µs on uvloop, here 0.2 µs), a watching task far more. Nearly all requests
-are over within one tick, so those that are still there after it are few, and may cost more.
+A timer for each request costs five times as much (1 µs on uvloop, here 0.2 µs), a watching task far more. Nearly all
+requests are over within one tick, so those that are still there after it are few, and may cost more.
 """
 
 from __future__ import annotations

@@ -162,6 +162,8 @@ def _listen(family: int, address: tuple[Any, ...], *, shared: bool) -> socket.so
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6 and shared:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        # A reply goes out as head and body; without this the body would wait for the client's delayed acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.bind(address)
         listener.listen(BACKLOG)  # here, for only this finds a port that another program listens on
     except OSError:
