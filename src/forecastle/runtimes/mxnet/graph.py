@@ -118,6 +118,10 @@ class Graph:
             raise Unsupported("a computed value in the place of a parameter")
         return self._constants[name]
 
+    def made_by(self, value: str) -> str:
+        """The ONNX operator that computes the value; nothing for an input or a constant."""
+        return next((node.op_type for node in reversed(self._nodes) if value in node.output), "")
+
     def is_zero(self, name: str) -> bool:
         """Whether the value is a constant of zeros."""
         return name in self._constants and not self._constants[name].any()

@@ -6,7 +6,7 @@ import pytest
 from forecastle.errors import BadArtifact, LoadFailed
 from forecastle.runtimes.mxnet.importer import to_onnx
 from forecastle.runtimes.mxnet.symbol import SymbolBuilder
-from runtimes.mxnet.converted import one_node
+from runtimes.mxnet.converted import one_node, run
 
 DATA = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
 
@@ -53,3 +53,12 @@ def test_windows_beyond_the_end_and_zeros_in_a_maximum_are_refused() -> None:
         one_node("Pooling", DATA, kernel=(1, 1), stride=(4, 4), pooling_convention="full")
     with pytest.raises(LoadFailed, match=r"pad=\(1, 1\) \(node 'node', Pooling_v1\)"):
         one_node("Pooling_v1", DATA, kernel=(2, 2), pad=(1, 1))
+
+
+def test_zeros_padded_before_a_maximum_take_part_in_it() -> None:
+    builder = SymbolBuilder()
+    widths = (0, 0, 0, 0, 1, 1, 1, 1)
+    padded = builder.op("Pad", "pad", [builder.variable("data")], mode="constant", pad_width=widths)
+    pool = builder.op("Pooling", "pool", [padded], kernel=(3, 3), stride=(3, 3))
+    model = to_onnx(builder.write(pool), {}, {"data": (None, 1, 4, 4)})
+    assert run(model, {"data": -DATA})["pool_output"].tolist() == [[[[0, 0], [0, 0]]]]

@@ -86,6 +86,9 @@ class _Window(NamedTuple):
 def _pool(graph: Graph, data: str, window: _Window, ends: tuple[int, ...]) -> str:
     where = {"kernel_shape": window.kernel, "strides": window.strides, "pads": (*window.pads, *ends)}
     if window.kind == "max":
+        if graph.made_by(data) == "Pad":
+            # onnxruntime (seen up to 1.26) merges the two and forgets the padding's value; this keeps them apart.
+            data = graph.add("Max", [data, graph.constant(np.finfo(np.float32).min)])
         return graph.add("MaxPool", [data], **where)
     if window.kind == "lp":
         return graph.add("LpPool", [data], p=2, **where)
