@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import msgspec
 
@@ -66,8 +66,7 @@ class ReplicaLink(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport (called by the loop)."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its ancestry
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Tell that the replica has gone (called by the loop)."""
