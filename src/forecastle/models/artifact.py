@@ -58,6 +58,7 @@ def open_artifact(source: str, *, cache: Path, progress: Progress | None = None)
     """
     if not source.strip():
         raise UsageError(f"the source of a model is empty; {EXPECTED}")
+    cache = cache.absolute()
     try:
         if _is_module_first(source):
             return Artifact("module", "script", source, source)

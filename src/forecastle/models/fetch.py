@@ -28,7 +28,7 @@ def fetch(source: str, *, cache: Path, progress: Progress | None = None) -> Path
     match = _SCHEME.match(source)
     scheme = match[1].lower() if match else ""
     if scheme in {"http", "https"}:
-        return download(source, cache / "downloads", progress or silent)
+        return download(source, cache.absolute() / "downloads", progress or silent)
     if scheme not in {"", "file"}:
         copy = "aws s3 cp" if scheme == "s3" else "its own tool"
         raise UsageError(
