@@ -24,7 +24,7 @@ Shape = tuple[int | None, ...]
 OPSET = 17
 _IR_VERSION = 8  # the one that came with this opset
 _OPSETS = [helper.make_opsetid("", OPSET)]
-_SMALL = 64  # integer constants up to this size are operands (axes, shapes): inference is told their values
+_SMALL = 64  # constants up to this size may be operands (axes, shapes, scales): inference is told their values
 
 
 class Graph:
@@ -74,9 +74,7 @@ class Graph:
         operands = {
             name: numpy_helper.from_array(self._constants[name], name)
             for name in inputs
-            if name in self._constants
-            and self._constants[name].dtype == np.int64
-            and self._constants[name].size <= _SMALL
+            if name in self._constants and self._constants[name].size <= _SMALL
         }
         try:
             found = shape_inference.infer_node_outputs(
