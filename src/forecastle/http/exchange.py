@@ -18,15 +18,16 @@ class Exchange:
     ``read`` is whether the whole body is there. Made in the task that answers the request.
     """
 
-    __slots__ = ("_task", "_timer", "_watch", "deadline", "expired", "read", "receive", "ticket")
+    __slots__ = ("_task", "_timer", "_watch", "deadline", "expired", "loop", "read", "receive", "ticket")
 
-    def __init__(self, receive: Receive, deadline: float) -> None:
+    def __init__(self, receive: Receive, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
         self.receive = receive
+        self.loop = loop
         self.deadline = deadline
         self.read = False
         self.expired = False
         self.ticket: Ticket | None = None
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task(loop)
         self._timer: asyncio.TimerHandle | None = None
         self._watch: asyncio.Task[None] | None = None
 
@@ -36,7 +37,7 @@ class Exchange:
             self._watch = asyncio.ensure_future(self._follow_client(self.ticket))
         elif self._timer is None:
             left = max(0.0, self.deadline - time.monotonic())
-            self._timer = asyncio.get_running_loop().call_later(left, self._expire)
+            self._timer = self.loop.call_later(left, self._expire)
 
     def submitted(self, ticket: Ticket) -> None:
         """The body was read, the answer is awaited."""

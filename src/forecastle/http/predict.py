@@ -63,6 +63,7 @@ class Predictions:
         self._timeout = timeout
         self._max_body = max_body
         self._lateness = Lateness()
+        self._loop: asyncio.AbstractEventLoop | None = None
         # The content types that models answered with, checked and encoded: there are few, and each comes often.
         self._content_types: dict[str, bytes] = {}
 
@@ -71,7 +72,10 @@ class Predictions:
         self._stats.in_flight += 1
         headers = _headers(scope)
         id_ = request_id(headers.get(b"x-request-id"))
-        exchange = Exchange(receive, time.monotonic() + self._timeout)
+        if self._loop is None:
+            # Asked for once: before Python 3.12 the interpreter asks the kernel for its process id each time.
+            self._loop = asyncio.get_running_loop()
+        exchange = Exchange(receive, time.monotonic() + self._timeout, self._loop)
         model = ""
         closing = False
         try:
@@ -117,7 +121,7 @@ class Predictions:
                 exchange.deadline,
                 visible,
             )
-            future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+            future: asyncio.Future[Result] = exchange.loop.create_future()
             exchange.submitted(self._core.submit(request, partial(_settle, future)))
             result = await future
         except asyncio.CancelledError:

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from forecastle.errors import AddressInUse, BadInput, StartError, UsageError
 from forecastle.http.errors import error_reply
+from forecastle.http.joined import JoinedWrites
 from forecastle.http.request_id import request_id
 
 BACKLOG = 2048
@@ -107,7 +108,7 @@ class _Protocol(HttpToolsProtocol):
     """uvicorn's protocol, which bounds a silent connection and says in our error shape what is not HTTP."""
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type] # it is one in all it does
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - ours says more
