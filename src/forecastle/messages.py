@@ -24,7 +24,7 @@ class Request(msgspec.Struct):
     """One query to one model.
 
     ``deadline`` is monotonic (``time.monotonic()`` seconds), made once when the request is accepted. ``accept`` is the
-    client's Accept header or ``*/*``. ``headers`` holds, in lower case, those headers that hooks may see.
+    client's Accept header or ``*/*``.
     """
 
     id: str
@@ -32,7 +32,6 @@ class Request(msgspec.Struct):
     parts: list[Part]
     accept: str
     deadline: float
-    headers: dict[str, str] = {}
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

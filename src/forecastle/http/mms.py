@@ -51,11 +51,6 @@ def parts(body: bytes, content_type: str) -> list[Part]:
     return [Part("", content_type, body)]
 
 
-def headers(_: RequestHeaders) -> dict[str, str]:
-    """MMS lets a service see no header."""
-    return {}
-
-
 def body(response: Response) -> bytes:
     """Wrap a JSON answer, without parsing it."""
     kind = response.content_type
@@ -64,4 +59,4 @@ def body(response: Response) -> bytes:
     return response.body
 
 
-CONTRACT = Contract("/{name}/predict", model, parts, headers, body)
+CONTRACT = Contract("/{name}/predict", model, parts, body)

@@ -44,13 +44,12 @@ class Contract(NamedTuple):
 
     ``route`` is its template in the route table. ``model`` names the model that is asked, and raises what makes the
     request none for this contract; ``parts`` makes the parts of body and content type, or raises ``BadInput``;
-    ``headers`` are those that hooks may see; ``body`` makes the reply's body of an answer.
+    ``body`` makes the reply's body of an answer.
     """
 
     route: str
     model: Callable[[Core, Scope, RequestHeaders], str]
     parts: Callable[[bytes, str], list[Part]]
-    headers: Callable[[RequestHeaders], dict[str, str]]
     body: Callable[[Response], bytes]
 
 
@@ -110,16 +109,12 @@ class Predictions:
         try:
             data = await read_body(exchange.receive, self._max_body)
             exchange.read = True
-            visible = contract.headers(headers)
-            if b"x-request-id" in headers:
-                visible["x-request-id"] = id_
             request = Request(
                 id_,
                 model,
                 contract.parts(data, headers.get(b"content-type", b"").decode("latin-1")),
                 headers.get(b"accept", b"").decode("latin-1") or "*/*",
                 exchange.deadline,
-                visible,
             )
             future: asyncio.Future[Result] = exchange.loop.create_future()
             exchange.submitted(self._core.submit(request, partial(_settle, future)))

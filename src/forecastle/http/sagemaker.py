@@ -24,7 +24,6 @@ from forecastle.messages import Part, Response
 INVOCATIONS = "/invocations"
 EXECUTION_PARAMETERS = "/execution-parameters"
 
-_PREFIX = b"x-amzn-sagemaker-"
 _TARGET_MODEL = b"x-amzn-sagemaker-target-model"
 
 
@@ -74,17 +73,12 @@ def parts(body: bytes, content_type: str) -> list[Part]:
     return [Part("", content_type, body)]
 
 
-def headers(sent: RequestHeaders) -> dict[str, str]:
-    """Return the platform's headers, among them the client's custom attributes."""
-    return {name.decode(): value.decode("latin-1") for name, value in sent.items() if name.startswith(_PREFIX)}
-
-
 def body(response: Response) -> bytes:
     """Return the answer as ``output_fn`` made it."""
     return response.body
 
 
-CONTRACT = Contract(INVOCATIONS, model, parts, headers, body)
+CONTRACT = Contract(INVOCATIONS, model, parts, body)
 
 
 def execution_parameters(core: Core) -> Route:
