@@ -53,8 +53,8 @@ def test_the_table_says_what_is_served_and_where(folder: Path) -> None:
     with serving("a=shipping.py", "b=shipping.py", "--replicas", "b=2", folder=folder) as server:
         assert [re.split(r"\s{2,}", line) for line in server.table] == [
             ["model", "version", "runtime", "replicas", "state", "endpoints"],
-            ["a", "1", "script", "1", "ready", f"{server.url}/a/predict"],
-            ["b", "1", "script", "2", "ready", f"{server.url}/b/predict"],
+            ["a", "1", "script", "1", "ready", "/a/predict"],
+            ["b", "1", "script", "2", "ready", "/b/predict"],
         ]
         assert httpx.get(f"{server.url}/ping").json() == {"health": "healthy!"}
         assert httpx.get(f"{server.management}/metrics").status_code == 200
@@ -129,6 +129,15 @@ def test_a_signal_while_models_load_ends_the_server_in_order(folder: Path) -> No
         server.signal(signal.SIGTERM)
         assert server.end() == 0
         assert all_gone(replicas)
+
+
+def test_a_signal_during_a_download_that_hangs_ends_the_server_at_once(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        with starting(f"net=http://127.0.0.1:{silent.getsockname()[1]}/net.zip", folder=folder) as server:
+            connection, _ = silent.accept()
+            with connection:
+                server.signal(signal.SIGTERM)
+                assert server.end() == 0
 
 
 @pytest.mark.parametrize(("option", "other"), [("--port", "--management-port"), ("--management-port", "--port")])

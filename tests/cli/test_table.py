@@ -27,27 +27,27 @@ def test_a_pipe_gets_aligned_columns_and_the_ready_line_last() -> None:
     table.show([model("a", "ready"), model("longer", "ready", "failed", runtime="")], "http://h:1", "http://h:2", out)
     assert out.getvalue() == (
         "model   version  runtime  replicas  state              endpoints\n"
-        "a       1        onnx     1         ready              http://h:1/a/predict\n"
-        "longer  1        -        2         1 ready, 1 failed  http://h:1/longer/predict\n"
+        "a       1        onnx     1         ready              /a/predict\n"
+        "longer  1        -        2         1 ready, 1 failed  /longer/predict\n"
         "ready on http://h:1, management on http://h:2\n"
     )
 
 
-def test_a_terminal_gets_a_drawn_table_with_whole_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_a_drawn_table_and_whole_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "80")
     out = Terminal()
-    table.show([model("a", "ready")], "http://127.0.0.1:8080", "http://127.0.0.1:8081", out)
-    assert "http://127.0.0.1:8080/a/predict" in out.getvalue()
-    assert "http://127.0.0.1:8080/invocations" in out.getvalue()
+    table.show([model("resnet-18", "ready")], "http://127.0.0.1:8080", "http://127.0.0.1:8081", out)
+    assert "/resnet-18/predict" in out.getvalue()
+    assert "\nready on http://127.0.0.1:8080, management on http://127.0.0.1:8081\n" in out.getvalue()
 
 
 def test_invocations_is_shown_only_for_a_single_model() -> None:
-    assert table.rows([model("a", "ready")], "http://h:1")[0][-1].endswith(" http://h:1/invocations")
-    assert "invocations" not in table.rows([model("a"), model("b")], "http://h:1")[0][-1]
+    assert table.rows([model("a", "ready")])[0][-1] == "/a/predict /invocations"
+    assert [row[-1] for row in table.rows([model("a"), model("b")])] == ["/a/predict", "/b/predict"]
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ def url(host: str, port: int) -> str:
     return f"http://{host}:{port}"
 
 
-def rows(models: Sequence[ModelInfo], inference: str) -> list[tuple[str, ...]]:
-    """One row for each model, as texts; ``inference`` is the URL of the inference port."""
+def rows(models: Sequence[ModelInfo]) -> list[tuple[str, ...]]:
+    """One row for each model, as texts; the endpoints are paths, so that the table fits a narrow terminal."""
     return [
         (
             model.name,
@@ -33,20 +33,19 @@ def rows(models: Sequence[ModelInfo], inference: str) -> list[tuple[str, ...]]:
             model.runtime or "-",
             str(len(model.replicas)),
             _states(model),
-            f"{inference}/{model.name}/predict" + (f" {inference}/invocations" if len(models) == 1 else ""),
+            f"/{model.name}/predict" + (" /invocations" if len(models) == 1 else ""),
         )
         for model in models
     ]
 
 
 def show(models: Sequence[ModelInfo], inference: str, management: str, out: TextIO) -> None:
-    """Print the table, drawn on a terminal and as plain aligned columns elsewhere, and below it that all is ready."""
-    body = rows(models, inference)
+    """Print the table, drawn on a terminal and as plain aligned columns elsewhere, and below it the ports' URLs."""
+    body = rows(models)
     if out.isatty():
-        table = Table(*HEADINGS[:-1])
-        table.add_column(HEADINGS[-1], overflow="fold")  # a URL is to be copied whole, not cut short
-        for *cells, endpoints in body:
-            table.add_row(*cells, endpoints.replace(" ", "\n"))
+        table = Table(*HEADINGS)
+        for row in body:
+            table.add_row(*row)
         Console(file=out).print(table)
     else:
         out.writelines(f"{line}\n" for line in _aligned([HEADINGS, *body]))
