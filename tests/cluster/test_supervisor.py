@@ -15,7 +15,14 @@ import pytest
 from cluster.harness import ECHO, Served, hook_file, run, serving, until
 from forecastle.errors import DeadlineExceeded, LoadFailed, NoReplica, PredictionFailed, ReplicaDied, RequestError
 from forecastle.messages import Response
+from forecastle.serving import batcher
 from forecastle.serving.ticket import Result
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a restart however long it takes on a machine that other tests use too."""
+    monkeypatch.setattr(batcher, "GRACE", 60.0)
 
 
 def test_a_replica_answers_and_says_what_it_is(tmp_path: Path) -> None:
@@ -71,6 +78,7 @@ def test_every_request_is_answered_or_refused_within_two_seconds_when_replicas_a
     run(test)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_request_in_a_killed_replica_is_answered_by_the_next_one(tmp_path: Path) -> None:
     marker = tmp_path / "first"
     text = f"""
@@ -92,6 +100,7 @@ def predict_fn(data, model):
     run(test)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_request_that_kills_every_replica_fails_with_the_cause(tmp_path: Path) -> None:
     text = "import os\ndef predict_fn(data, model):\n    os._exit(7) if data == b'poison' else None\n    return data\n"
 
@@ -106,6 +115,7 @@ def test_a_request_that_kills_every_replica_fails_with_the_cause(tmp_path: Path)
     run(test)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_prediction_that_hangs_is_ended_at_its_deadline_and_its_replica_replaced(tmp_path: Path) -> None:
     text = "import time\ndef predict_fn(data):\n    time.sleep(1000) if data == b'hang' else None\n    return data\n"
 
@@ -135,6 +145,7 @@ def predict_fn(data, model):
 """
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_replica_that_writes_garbage_on_its_socket_is_replaced(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(hook_file(tmp_path, GARBAGE)) as served:
