@@ -93,7 +93,11 @@ class Life:
 
 
 class Supervisor:
-    """Keeps one replica running. ``ready`` is done once it is ready for the first time, or holds a ``LoadFailed``."""
+    """Keeps one replica running, once it has been ready.
+
+    ``ready`` is done when it is ready for the first time. It holds a ``LoadFailed`` if the first start fails, which is
+    for whoever asked for the start to deal with: it would fail again.
+    """
 
     def __init__(self, launcher: ProcessLauncher, spec: ModelSpec, artifact: Artifact, model: ServedModel) -> None:
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -128,8 +132,10 @@ class Supervisor:
             if self._stopping.is_set():
                 break
             if not self.ready.done():
+                self._status.state = "failed"
                 self.ready.set_exception(LoadFailed(f"the model {self._spec.name!r} could not be loaded: {reason}"))
-            logger.error("replica %s#%d has ended: %s", self._spec.name, self._status.index, reason)
+                return
+            logger.error("replica %s#%d has ended: %s", self._spec.name, self._status.index, reason.splitlines()[0])
             self._status.state = "backing off"
             if time.monotonic() - began > STEADY_SECONDS:
                 back_off = 0.0

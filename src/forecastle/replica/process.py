@@ -23,6 +23,7 @@ from forecastle.replica.wire import Answers, Batch, Failed, Item, Loading, Outco
 logger = logging.getLogger(__name__)
 
 EXIT_LOAD_FAILED = 3
+EXIT_CONNECTION_BROKE = 4
 
 
 def main() -> int:
@@ -35,16 +36,24 @@ def main() -> int:
         line += byte
     lifeline.hold(0)
     spec = msgspec.json.decode(bytes(line), type=ReplicaSpec)
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(message)s")
+    _log_to_stderr()
     if spec.artifact.kind != "module":
         _forget_working_directory()
     with socket.socket(fileno=spec.listen_fd) as listener:
         connection, _ = listener.accept()
-    return serve(Channel(connection), spec)
+    try:
+        return serve(Channel(connection), spec)
+    except (WireError, OSError, msgspec.DecodeError) as error:
+        logger.error("the connection to the frontend broke: %s", error)  # noqa: TRY400 -- a traceback says no more
+        return EXIT_CONNECTION_BROKE
 
 
 def serve(channel: Channel, spec: ReplicaSpec) -> int:
-    """Load the model and answer until the frontend closes the channel."""
+    """Load the model and answer until the frontend closes the channel.
+
+    Raises:
+        WireError, OSError, msgspec.DecodeError: the frontend has gone, or sent what is no frame.
+    """
     channel.send(Loading())
     try:
         hooks, info = load_model(spec.artifact)
@@ -57,16 +66,12 @@ def serve(channel: Channel, spec: ReplicaSpec) -> int:
         return EXIT_LOAD_FAILED
     channel.send(Ready(info))
     executor = Executor(hooks)
-    try:
-        while (received := channel.receive()) is not None:
-            header, payload = received
-            if isinstance(header, Ping):
-                channel.send(_ping(hooks))
-            else:
-                _answer(channel, executor, header, payload)
-    except (WireError, OSError, msgspec.DecodeError) as error:
-        logger.error("the connection to the frontend broke: %s", error)  # noqa: TRY400 -- a traceback says no more
-        return 1
+    while (received := channel.receive()) is not None:
+        header, payload = received
+        if isinstance(header, Ping):
+            channel.send(_ping(hooks))
+        else:
+            _answer(channel, executor, header, payload)
     return 0
 
 
@@ -106,6 +111,19 @@ def _ping(hooks: Hooks) -> Pong:
         logger.exception("ping_fn raised")
         return Pong(healthy=False, reason=f"ping_fn raised {type(error).__name__}: {error}")
     return Pong(healthy=healthy, reason="" if healthy else "ping_fn says that the model is not well")
+
+
+class _Formatter(logging.Formatter):
+    """Level and text; what follows the first line is indented, so that the server knows it for a part of the same."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).replace("\n", "\n  ")
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter("%(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 def _forget_working_directory() -> None:

@@ -18,8 +18,9 @@ import msgspec
 from forecastle.models.artifact import Artifact
 from forecastle.replica.spec import ReplicaSpec
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("forecastle.replica")
 
+LEVELS = {name: getattr(logging, name) for name in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")}
 TAIL_LINES = 20
 LINE_LIMIT = 4096
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -78,10 +79,13 @@ class ProcessReplica:
         """Pass what the child prints to the log, line by line, and remember the last lines."""
         stream = self._process.stdout
         assert stream is not None
+        level = logging.INFO
         while line := await _line(stream):
             text = line.decode(errors="replace").rstrip()
             self._tail.append(text)
-            logger.info("%s | %s", label, text)
+            if not text.startswith(" "):  # what is indented belongs to the record before it
+                level = LEVELS.get(text.partition(" ")[0], logging.INFO)
+            logger.log(level, "%s | %s", label, text)
 
 
 class ProcessLauncher:
