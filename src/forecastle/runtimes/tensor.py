@@ -1,0 +1,62 @@
+"""The hooks of every model that has a signature: read tensors, predict them together, write tensors or labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from werkzeug.datastructures import MIMEAccept
+
+from forecastle import media
+from forecastle.hooks import defaults
+from forecastle.messages import Part
+from forecastle.models.signature import Signature
+from forecastle.runtimes.batching import Item, Prediction, Stacker, TensorModel
+from forecastle.runtimes.reading import Reader
+
+
+class TensorRuntime:
+    """Hooks over a ``TensorModel``, which ``load`` makes when the model is loaded."""
+
+    def __init__(self, load: Callable[[], TensorModel]) -> None:
+        self._load = load
+        self.signature: Signature | None = None
+
+    def model_fn(self, model_dir: str) -> TensorModel:  # noqa: ARG002 -- the artifact says where it lies
+        """Load the model; the other hooks may be called from then on."""
+        model = self._load()
+        self.signature = model.signature
+        self._reader = Reader(model.signature)
+        self._stacker = Stacker(model)
+        self._names = [tensor.name for tensor in model.signature.outputs]
+        return model
+
+    def inputs_fn(self, parts: list[Part]) -> Item:
+        """Read a request's parts: see ``Reader``."""
+        return self._reader.read(parts)
+
+    def predict_fn(self, data: Any, model: TensorModel) -> Prediction:
+        """Predict one item, or what a user's ``input_fn`` made of the request."""
+        return self.predict_batch_fn([data], model)[0]
+
+    def predict_batch_fn(self, batch: list[Any], model: TensorModel) -> list[Prediction]:  # noqa: ARG002
+        """Predict items together where they fit together."""
+        return self._stacker.predict([self._reader.value(item) for item in batch])
+
+    def output_fn(self, prediction: Any, accept: MIMEAccept) -> tuple[bytes, str]:
+        """Write a prediction as JSON, a single array also as NPY or CSV, several as NPZ."""
+        if not isinstance(prediction, Prediction):
+            return defaults.output_fn(prediction, accept)
+        content_type = media.negotiate(accept, _offers(prediction))
+        if content_type == media.JSON:
+            return media.encode(list(prediction), media.JSON), content_type
+        if content_type == media.NPZ:
+            return media.encode(dict(zip(self._names, prediction, strict=True)), content_type), content_type
+        return media.encode(prediction[0], content_type), content_type
+
+
+def _offers(prediction: Prediction) -> tuple[str, ...]:
+    if len(prediction) == 1:
+        return media.offers(prediction[0]) if isinstance(prediction[0], np.ndarray) else (media.JSON,)
+    return (media.JSON, media.NPZ) if all(isinstance(entry, np.ndarray) for entry in prediction) else (media.JSON,)
