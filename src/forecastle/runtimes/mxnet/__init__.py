@@ -1,12 +1,15 @@
-"""MMS's MXNet archives, served without MXNet: symbol and parameters become an ONNX model that onnxruntime runs."""
+"""MXNet models without MXNet: an MMS archive is converted when it is loaded, and run by onnxruntime."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from forecastle.models import mms
+import numpy as np
+import onnxruntime as ort
+
+from forecastle.errors import BadArtifact
 from forecastle.models.artifact import Artifact
-from forecastle.models.synset import read_synset
+from forecastle.models.signature import Signature
 from forecastle.runtimes.batching import TensorModel
 from forecastle.runtimes.mxnet.archive import import_archive
 from forecastle.runtimes.onnx import make_session
@@ -14,15 +17,32 @@ from forecastle.runtimes.tensor import TensorRuntime
 
 
 def open(artifact: Artifact) -> TensorRuntime:  # noqa: A001 -- the name that every runtime's module has
-    """Return the hooks of an unpacked MMS archive; the conversion happens when the model is loaded."""
+    """Return the hooks of an unpacked MMS archive.
+
+    Loading it raises `BadArtifact` where its files contradict each other, and `LoadFailed` for an operator that cannot
+    be converted.
+    """
     return TensorRuntime(lambda: _load(artifact))
 
 
 def _load(artifact: Artifact) -> TensorModel:
-    directory = Path(artifact.path)
-    imported = import_archive(directory, artifact.source)
+    imported = import_archive(Path(artifact.path), artifact.source)
     session = make_session(imported.model.SerializeToString(), artifact.source)
-    outputs = [output.name for output in session.get_outputs()]
-    synset = mms.find_files(directory, artifact.source).synset
-    labels = None if synset is None else read_synset(synset)
-    return TensorModel(imported.signature, lambda feed: session.run(outputs, feed), labels)
+    names = [output.name for output in session.get_outputs()]
+    _rehearse(session, imported.signature, artifact.source)
+    return TensorModel(imported.signature, lambda feed: session.run(names, feed), imported.labels)
+
+
+def _rehearse(session: ort.InferenceSession, signature: Signature, origin: str) -> None:
+    """Run once on zeros, so that shapes that do not fit, deep in the network, are told before the first request.
+
+    Where an input is free in more than its batch there is no telling which sizes make sense.
+    """
+    if any(None in tensor.shape[1:] for tensor in signature.inputs):
+        return
+    feed = {tensor.name: np.zeros([size or 1 for size in tensor.shape], np.float32) for tensor in signature.inputs}
+    try:
+        session.run(None, feed)
+    except Exception as error:  # noqa: BLE001 -- onnxruntime's own errors have no common class
+        reason = " ".join(str(error).split())[:500]
+        raise BadArtifact(f"{origin} cannot be run on inputs of its signature's shapes: {reason}") from None

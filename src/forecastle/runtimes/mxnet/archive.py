@@ -11,15 +11,17 @@ import onnx
 from forecastle.errors import BadArtifact
 from forecastle.models import mms
 from forecastle.models.signature import Signature, Tensor, read_signature
+from forecastle.models.synset import read_synset
 from forecastle.runtimes.mxnet.importer import to_onnx
 from forecastle.runtimes.mxnet.params import load
 
 
 class Imported(NamedTuple):
-    """The model, and its signature with everything filled in that the archive leaves out."""
+    """The model, its signature with everything filled in that the archive leaves out, and a classifier's labels."""
 
     model: onnx.ModelProto
     signature: Signature
+    labels: list[str] | None
 
 
 def import_archive(directory: Path, origin: str) -> Imported:
@@ -37,7 +39,8 @@ def import_archive(directory: Path, origin: str) -> Imported:
     found = tuple(_tensor(output) for output in model.graph.output)
     if signature.outputs:
         _check_outputs(signature.outputs, found, origin)
-    return Imported(model, msgspec.structs.replace(signature, inputs=given, outputs=signature.outputs or found))
+    complete = msgspec.structs.replace(signature, inputs=given, outputs=signature.outputs or found)
+    return Imported(model, complete, read_synset(files.synset) if files.synset else None)
 
 
 def _tensor(output: onnx.ValueInfoProto) -> Tensor:
