@@ -9,16 +9,16 @@ SYNC := sync --locked --no-install-package scipy --no-install-package networkx -
 	--no-install-package tifffile --no-install-package lazy-loader
 LOCK := pyproject.toml dropin/pyproject.toml uv.lock
 
-# Stamps lie in what they vouch for, and name the interpreter asked for: another PYTHON makes the environment anew.
-INTERPRETER := $(subst /,-,$(PYTHON))
+# Stamps lie in what they vouch for and name the version of Python: another one makes the environment anew.
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 TOOLS_STAMP := .tools/.uv-$(UV_VERSION)
-DEMO_STAMP := .venv/.demo-$(INTERPRETER)
-DEV_STAMP := .venv/.dev-$(INTERPRETER)
+DEMO_STAMP := .venv/.demo-$(VERSION)
+DEV_STAMP := .venv/.dev-$(VERSION)
 
 export UV_PROJECT_ENVIRONMENT := .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench setup clean
+.PHONY: help demo test lint types bench setup clean python
 
 help: ## show this text
 	@awk -F ': ## ' '/^[a-z]+: ## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,7 +52,11 @@ clean: ## remove all that the other targets made
 	rm -rf .venv .tools .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(TOOLS_STAMP):
+python:
+	@$(if $(filter 3.10 3.11 3.12 3.13,$(VERSION)),:,echo "Python 3.10 to 3.13 is needed, and $(PYTHON) is \
+	$(or $(VERSION),not there): choose another as in make PYTHON=python3.12 …" >&2; exit 1)
+
+$(TOOLS_STAMP): | python
 	@echo "Installing uv $(UV_VERSION) into .tools"
 	@rm -rf .tools
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
@@ -60,10 +64,10 @@ $(TOOLS_STAMP):
 	@touch $@
 
 # --inexact: the demo takes nothing away that tests and benchmarks need.
-$(DEMO_STAMP): $(TOOLS_STAMP) $(LOCK)
+$(DEMO_STAMP): $(TOOLS_STAMP) $(LOCK) | python
 	@$(UV) $(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --inexact --extra mxnet --group demo
 	@touch $@
 
-$(DEV_STAMP): $(TOOLS_STAMP) $(LOCK)
+$(DEV_STAMP): $(TOOLS_STAMP) $(LOCK) | python
 	@$(UV) $(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --all-extras --group dev --group demo
 	@touch $@ $(DEMO_STAMP)

@@ -11,13 +11,13 @@ import hashlib
 import importlib.util
 import json
 import tempfile
-import zipfile
 from pathlib import Path
 
 from examples.imagenet import efficientnet, legacy_pth
 from PIL import Image
 
 from forecastle.errors import BadArtifact, SourceNotFound
+from forecastle.models.archive import write_archive
 from forecastle.runtimes.mxnet import params
 
 NAME = "efficientnet-lite0"
@@ -87,29 +87,18 @@ def build(path: Path) -> None:
     except (KeyError, ValueError) as error:
         raise BadArtifact(f"{weights().name} holds another network's weights: {error}") from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         parameters = Path(folder, "parameters")
         params.save(parameters, arrays)
-        files = {
+        files: dict[str, Path | bytes] = {
             f"{NAME}-symbol.json": symbol,
-            f"{NAME}-0000.params": parameters.read_bytes(),
+            f"{NAME}-0000.params": parameters,
             "signature.json": json.dumps(SIGNATURE, indent=1).encode(),
             "synset.txt": "".join(f"{line}\n" for line in synset()).encode(),
         }
-        whole = Path(folder, "archive")
-        _zip(whole, files)
-        whole.replace(path)
+        write_archive(path, files)
     path.with_suffix(".digests").write_text(_digests(path), "utf-8")
 
 
 def _digests(path: Path) -> str:
     return f"{recipe()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n"
-
-
-def _zip(path: Path, files: dict[str, bytes]) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            # A fixed date, so that equal contents are equal archives.
-            member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            member.external_attr = 0o644 << 16
-            archive.writestr(member, data, zipfile.ZIP_DEFLATED)

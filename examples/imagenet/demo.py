@@ -114,8 +114,8 @@ def free_port() -> int:
 
 @contextmanager
 def serving(path: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run ``forecastle serve`` on the archive; stop it on the way out, and complain if it does not stop well."""
-    management = PORT + 1 if is_free(PORT + 1) and port != PORT + 1 else free_port()
+    """Run ``forecastle serve`` on the archive and `stop` it on the way out."""
+    management = PORT + 1 if port == PORT and is_free(PORT + 1) else free_port()
     arguments = ["serve", f"{archive.NAME}={path}", "--port", str(port), "--management-port", str(management)]
     say(f"$ {shlex.join(['forecastle', *arguments])}")
     # In a session of its own, so that Ctrl-C reaches the server once, from here: a second signal would end it at once.
@@ -124,18 +124,23 @@ def serving(path: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
         yield server
     finally:
         stop(server)
-    if server.returncode:
-        raise DemoFailed(f"the server was asked to stop and ended with exit code {server.returncode}")
 
 
 def stop(server: subprocess.Popen[bytes]) -> None:
-    """Let the server finish; end it by force after `STOP_LIMIT` seconds."""
+    """Let a running server finish; end it by force after `STOP_LIMIT` seconds or at a second Ctrl-C.
+
+    Raises `DemoFailed` when it did not end well.
+    """
+    if server.poll() is not None:
+        return
     server.terminate()
     try:
         server.wait(STOP_LIMIT)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
         server.kill()
         server.wait()
+    if server.returncode:
+        raise DemoFailed(f"the server was asked to stop and ended with exit code {server.returncode}")
 
 
 def wait_until_ready(server: subprocess.Popen[bytes], port: int) -> None:
@@ -247,9 +252,7 @@ def run(*, once: bool, setting: str | None) -> None:
 
 
 def interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """End as by Ctrl-C; a signal that comes while ending is not heard."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    """End as by Ctrl-C."""
     raise KeyboardInterrupt
 
 
