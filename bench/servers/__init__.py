@@ -1,0 +1,1 @@
+"""Servers that do nothing but answer: what Python's HTTP can do at most here."""
