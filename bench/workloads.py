@@ -25,7 +25,6 @@ class Workload:
     """One model to serve and one request to send to it over and over."""
 
     name: str
-    about: str
     source: Path
     body: bytes
     content_type: str
@@ -47,13 +46,11 @@ def build() -> list[Workload]:
     CACHE.mkdir(parents=True, exist_ok=True)
     row = [round(float(value), 4) for value in np.random.default_rng(1).normal(size=FEATURES)]
     return [
-        Workload(
-            "W1", "sum of a JSON list, hooks", ROOT / "bench" / "models" / "total.py", b"[1,2,3,4]", "application/json"
-        ),
-        Workload(
-            "W2", "logistic regression, 30 features, ONNX", _regression(), json.dumps(row).encode(), "application/json"
-        ),
-        Workload("W3", "EfficientNet-lite0, JPEG to top five", _imagenet(), _picture(), "image/jpeg", replicas=2),
+        # The sum of a JSON list, by hooks; a logistic regression of 30 features, in ONNX; EfficientNet-lite0, from a
+        # JPEG to the five best classes.
+        Workload("W1", ROOT / "bench" / "models" / "total.py", b"[1,2,3,4]", "application/json"),
+        Workload("W2", _regression(), json.dumps(row).encode(), "application/json"),
+        Workload("W3", _imagenet(), _picture(), "image/jpeg", replicas=2),
     ]
 
 

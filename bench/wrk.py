@@ -24,7 +24,8 @@ function done(summary, latency, requests)
   for _, thread in ipairs(threads) do wrong = wrong + (thread:get("wrong") or 0) end
   local e = summary.errors
   io.write(string.format(
-    '\\nJSON {{"requests": %d, "microseconds": %d, "p50": %.1f, "p99": %.1f, "refused": %d, "broken": %d, "wrong": %d}}\\n',
+    '\\nJSON {{"requests": %d, "microseconds": %d, "p50": %.1f, "p99": %.1f, ' ..
+    '"refused": %d, "broken": %d, "wrong": %d}}\\n',
     summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
     e.status, e.connect + e.read + e.write + e.timeout, wrong))
 end
