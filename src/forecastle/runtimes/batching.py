@@ -74,8 +74,10 @@ class Stacker:
         self._run = model.run
         self._labels = model.labels
         self._inputs = [(tensor.name, numpy_dtype(tensor.dtype)) for tensor in model.signature.inputs]
-        shapes = [tensor.shape for tensor in (*model.signature.inputs, *model.signature.outputs)]
-        self._stacks = all(shape[:1] == (None,) for shape in shapes)
+        # An output's shape may be unknown, which is written as that of a scalar.
+        self._stacks = all(tensor.shape[:1] == (None,) for tensor in model.signature.inputs) and all(
+            tensor.shape[:1] in {(), (None,)} for tensor in model.signature.outputs
+        )
         self._row_by_row = any(tensor.shape[:1] == (1,) for tensor in model.signature.inputs)
 
     def predict(self, items: list[Item]) -> list[Prediction]:
@@ -104,7 +106,10 @@ class Stacker:
         if item.rows == 1 or not self._row_by_row:
             outputs = self._run(feed)
         else:
-            runs = [self._run({name: array[row : row + 1] for name, array in feed.items()}) for row in range(item.rows)]
+            runs = [
+                self._run({name: array[row : row + 1] if array.ndim else array for name, array in feed.items()})
+                for row in range(item.rows)
+            ]
             outputs = [_joined(parts) for parts in zip(*runs, strict=True)]
         return self._split(outputs, [item], item.rows)[0]
 

@@ -28,7 +28,7 @@ def open(artifact: Artifact) -> TensorRuntime:  # noqa: A001 -- the name that ev
     return TensorRuntime(lambda: _load(artifact))
 
 
-def make_session(model: bytes | str, origin: str) -> ort.InferenceSession:
+def make_session(model: bytes | str, origin: str = "the model") -> ort.InferenceSession:
     """Return a session over a model's bytes or file, on the CPU; ``origin`` names the model in messages.
 
     Raises:
@@ -109,7 +109,11 @@ def _matched(what: str, stated: tuple[Tensor, ...], found: tuple[Tensor, ...], o
     return tuple(
         msgspec.structs.replace(
             by_name[tensor.name],
-            shape=tuple(a if b is None else b for a, b in zip(tensor.shape, by_name[tensor.name].shape, strict=True)),
+            shape=(
+                # A batch axis that the model leaves free stays free: signatures often state 1 for "one record".
+                *by_name[tensor.name].shape[:1],
+                *(a if b is None else b for a, b in zip(tensor.shape[1:], by_name[tensor.name].shape[1:], strict=True)),
+            ),
         )
         for tensor in stated
     )

@@ -15,6 +15,9 @@ from forecastle.models.signature import Signature
 from forecastle.runtimes.batching import Item, Prediction, Stacker, TensorModel
 from forecastle.runtimes.reading import Reader
 
+_JSON_FIRST = (("*/*", 1), (media.JSON, 1))
+"""Where one of these leads what a client accepts, JSON is the answer."""
+
 
 class TensorRuntime:
     """Hooks over a ``TensorModel``, which ``load`` makes when the model is loaded."""
@@ -48,15 +51,19 @@ class TensorRuntime:
         """Write a prediction as JSON, a single array also as NPY or CSV, several as NPZ."""
         if not isinstance(prediction, Prediction):
             return defaults.output_fn(prediction, accept)
-        content_type = media.negotiate(accept, _offers(prediction))
-        if content_type == media.JSON:
-            return media.encode(list(prediction), media.JSON), content_type
-        if content_type == media.NPZ:
-            return media.encode(dict(zip(self._names, prediction, strict=True)), content_type), content_type
-        return media.encode(prediction[0], content_type), content_type
+        if accept and accept[0] not in _JSON_FIRST:
+            value = self._arrays(prediction)
+            # A line of CSV is a row: one record's needs its axis of rows back.
+            table = value[None] if prediction.single and isinstance(value, np.ndarray) else value
+            content_type = media.negotiate(accept, media.offers(table))
+            if content_type != media.JSON:
+                return media.encode(table if content_type == media.CSV else value, content_type), content_type
+        plain = [entry.tolist() if isinstance(entry, np.ndarray | np.generic) else entry for entry in prediction]
+        return media.encode(plain, media.JSON), media.JSON
 
-
-def _offers(prediction: Prediction) -> tuple[str, ...]:
-    if len(prediction) == 1:
-        return media.offers(prediction[0]) if isinstance(prediction[0], np.ndarray) else (media.JSON,)
-    return (media.JSON, media.NPZ) if all(isinstance(entry, np.ndarray) for entry in prediction) else (media.JSON,)
+    def _arrays(self, prediction: Prediction) -> Any:
+        """Return the array of the one output, those of several by name, or a list where an output is no array."""
+        arrays = [np.asarray(entry) if isinstance(entry, np.generic) else entry for entry in prediction]
+        if not all(isinstance(array, np.ndarray) for array in arrays):
+            return [[entry] for entry in arrays]
+        return arrays[0] if len(arrays) == 1 else dict(zip(self._names, arrays, strict=True))
