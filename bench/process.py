@@ -29,7 +29,7 @@ class Server:
     pid: int
     url: str
     cold_start: float
-    answer: str
+    answer: bytes
 
     def cpu_seconds(self) -> float:
         """Processor seconds that the server and its children have used."""
@@ -81,14 +81,14 @@ def running(command: Sequence[str], port: int, workload: Workload) -> Iterator[S
             _end(process)
 
 
-def _first_answer(process: subprocess.Popen[bytes], url: str, workload: Workload) -> str | None:
+def _first_answer(process: subprocess.Popen[bytes], url: str, workload: Workload) -> bytes | None:
     headers = {"content-type": workload.content_type}
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(httpx.TransportError):
             reply = httpx.post(url, content=workload.body, headers=headers)
             if reply.status_code == 200:
-                return reply.text
+                return reply.content
         time.sleep(0.005)
     return None
 

@@ -53,7 +53,7 @@ def workload() -> Workload:
 def test_a_measured_server_answers_is_weighed_and_ends_with_all_it_started(workload: Workload) -> None:
     port = process.free_port()
     with process.running(process.forecastle(workload, port), port, workload) as server:
-        assert server.answer == '{"prediction": 6.5}'
+        assert server.answer == b'{"prediction": 6.5}'
         assert server.megabytes() > 10
         assert server.cpu_seconds() > 0
         tree = process._tree(server.pid)
@@ -65,7 +65,7 @@ def test_a_measured_server_answers_is_weighed_and_ends_with_all_it_started(workl
 def test_the_limits_send_the_body_back(workload: Workload, module: str) -> None:
     port = process.free_port()
     with process.running(process.plain(module, port), port, workload) as server:
-        assert server.answer == "[1,2,3.5]"
+        assert server.answer == b"[1,2,3.5]"
 
 
 def test_the_limit_of_one_process_answers_what_the_server_does(workload: Workload) -> None:
