@@ -57,6 +57,10 @@ def _from_lists(value: Any, tensor: Tensor) -> Array:
     texts = tensor.dtype in {"str", "object"}
     try:
         array = np.array(value, object if texts else None)
+        if array.dtype.kind == "f" and numpy_dtype(tensor.dtype).kind in "iu":
+            # Numpy makes floats of whole numbers on both sides of 2**63, and loses their last digits.
+            whole = np.array(value, object)
+            array = whole if _all(whole, texts=False) else array
     except (ValueError, OverflowError, RecursionError):
         array = None
     if array is not None and (array.dtype.kind in "biufc" or (array.dtype == object and _all(array, texts))):
