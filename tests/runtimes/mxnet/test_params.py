@@ -102,7 +102,7 @@ def test_the_layout_of_0_12_is_read(read: Any) -> None:
 
 
 def test_numpy_shapes_are_read_with_scalars(read: Any) -> None:
-    loaded = read(file_of(dense(np.float32(2.5)[()], 0, V3), dense(np.zeros((0, 3), "<f4"), 0, V3)))
+    loaded = read(file_of(dense(np.array(2.5, np.float32), 0, V3), dense(np.zeros((0, 3), "<f4"), 0, V3)))
     assert loaded["arg:0"].shape == ()
     assert loaded["arg:0"] == 2.5
     assert loaded["arg:1"].shape == (0, 3)
@@ -189,7 +189,7 @@ GOOD = file_of(
     dense(np.arange(6, dtype="<f4").reshape(2, 3), 0),
     row_sparse([2, 0], np.ones((2, 2), "<f4"), (3, 2)),
     csr([0, 2, 2, 3], [0, 2, 1], [1, 2, 3], (3, 3)),
-    dense(np.float64(1)[()], 1, V3),
+    dense(np.array(1, np.float64), 1, V3),
     dense(np.arange(2, dtype="<u2"), 12),
 )
 PATCHES = st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.binary(min_size=1, max_size=8)), max_size=4)
