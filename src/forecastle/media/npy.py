@@ -10,6 +10,7 @@ import io
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ from forecastle.errors import BadInput
 ARCHIVE_LIMIT = 512 * 1024 * 1024
 """The most bytes the arrays of one NPZ body may unpack to."""
 
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_HEADERS: dict[tuple[int, int], Callable[[io.BytesIO], tuple[tuple[int, ...], bool, np.dtype[Any]]]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 _HEADER_FAULTS = (ValueError, TypeError, SyntaxError, tokenize.TokenError, OverflowError, RecursionError, MemoryError)
 """What numpy raises at a header that is none: it is read as a Python literal."""
