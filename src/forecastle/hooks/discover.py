@@ -20,7 +20,8 @@ from typing import Any, cast
 import pluggy
 
 from forecastle.errors import LoadFailed
-from forecastle.hooks.spec import HOOKS, PROJECT, Specification, plugin_hook
+from forecastle.hooks.spec import HOOKS, PROJECT, Specification, arguments, plugin_hook
+from forecastle.hooks.toolkit import Context, adapted
 
 ENTRY_POINTS = PROJECT
 """The entry-point group under which installed packages offer their hooks."""
@@ -53,8 +54,10 @@ def from_module(name: str) -> pluggy.PluginManager:
     return _only(importlib.import_module(name), f"the module {name!r}")
 
 
-def from_file(path: Path) -> pluggy.PluginManager:
+def from_file(path: Path, context: Context | None = None) -> pluggy.PluginManager:
     """Collect the hooks of a Python file; modules that lie beside it can be imported by it.
+
+    With a ``context``, plain functions are taken for hooks in the manner of SageMaker's toolkit.
 
     Raises:
         LoadFailed: the file offers no hook, or a hook has the wrong arguments.
@@ -66,17 +69,17 @@ def from_file(path: Path) -> pluggy.PluginManager:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
-    return _only(module, path.name)
+    return _only(module, path.name, context)
 
 
-def _only(module: ModuleType, where: str) -> pluggy.PluginManager:
+def _only(module: ModuleType, where: str, context: Context | None = None) -> pluggy.PluginManager:
     manager = new_manager()
-    _register(manager, module, where)
+    _register(manager, module, where, context)
     return manager
 
 
-def _register(manager: pluggy.PluginManager, plugin: object, where: str) -> None:
-    hooks = _hooks_of(plugin, where)
+def _register(manager: pluggy.PluginManager, plugin: object, where: str, context: Context | None = None) -> None:
+    hooks = _hooks_of(plugin, where, context)
     if not hooks:
         raise LoadFailed(f"{where} defines no hook; expected at least one of {', '.join(HOOKS)}")
     try:
@@ -85,7 +88,7 @@ def _register(manager: pluggy.PluginManager, plugin: object, where: str) -> None
         raise LoadFailed(f"{where}: {' '.join(str(error).split())}") from error
 
 
-def _hooks_of(plugin: object, where: str) -> dict[str, Callable[..., Any]]:
+def _hooks_of(plugin: object, where: str, context: Context | None) -> dict[str, Callable[..., Any]]:
     marker = f"{PROJECT}_impl"
     hooks: dict[str, Callable[..., Any]] = {}
     for name in dir(plugin):
@@ -93,13 +96,13 @@ def _hooks_of(plugin: object, where: str) -> dict[str, Callable[..., Any]]:
         if hasattr(value, marker) and inspect.isroutine(value):
             hooks[name] = value
         elif name in HOOKS and inspect.isroutine(value):
-            hooks[name] = _by_position(name, value, where)
+            hooks[name] = _by_position(name, value if context is None else adapted(name, value, context), where)
     return hooks
 
 
 def _by_position(name: str, function: Callable[..., Any], where: str) -> Callable[..., Any]:
     """Give a plain function the hook's argument names, so that pluggy can call it."""
-    wanted = list(inspect.signature(getattr(Specification, name)).parameters)[1:]
+    wanted = arguments(name)
     parameters = inspect.signature(function).parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p for p in positional if p.default is p.empty]
@@ -111,7 +114,7 @@ def _by_position(name: str, function: Callable[..., Any], where: str) -> Callabl
 
 
 def _renamed(function: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
-    arguments = ", ".join(names)
+    listed = ", ".join(names)
     # pluggy reads the names of a function's arguments from its code, so the wrapper is compiled with the hook's own.
-    wrapper = eval(f"lambda {arguments}: function({arguments})", {"function": function})  # noqa: S307
+    wrapper = eval(f"lambda {listed}: function({listed})", {"function": function})  # noqa: S307
     return plugin_hook(cast("Callable[..., Any]", wrapper))

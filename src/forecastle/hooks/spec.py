@@ -9,6 +9,7 @@ Where they run: all in the replica, in one thread, never two at a time.
 
 from __future__ import annotations
 
+import inspect
 from enum import Enum
 from typing import Any, Protocol
 
@@ -79,7 +80,12 @@ class Specification(Protocol):
         """Answer ``/execution-parameters``: the largest body, in MB, that a batch transform sends."""
 
 
-__all__ = ["HOOKS", "PROJECT", "BatchStrategy", "MIMEAccept", "Specification", "hookspec", "plugin_hook"]
+__all__ = ["HOOKS", "PROJECT", "BatchStrategy", "MIMEAccept", "Specification", "arguments", "hookspec", "plugin_hook"]
 
 HOOKS: tuple[str, ...] = tuple(name for name in vars(Specification) if not name.startswith("_"))
 """The hooks' names, in the order in which a request meets them."""
+
+
+def arguments(hook: str) -> list[str]:
+    """Return the names of a hook's arguments, in their order."""
+    return list(inspect.signature(getattr(Specification, hook)).parameters)[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -18,8 +19,13 @@ from forecastle.models.unpack import unpack
 
 EXPECTED = (
     "expected an MMS archive (.zip or .model with <prefix>-symbol.json, <prefix>-0000.params and signature.json) or "
-    "its directory, an .onnx file or a directory with one, a hook file (.py), or an importable module"
+    "its directory, an .onnx file or a directory with one, a directory with code/inference.py, a hook file (.py), "
+    "or an importable module"
 )
+
+
+CODE = "code"
+"""The folder of a model's script, by SageMaker's convention; ``SAGEMAKER_PROGRAM`` names another file in it."""
 
 
 class Artifact(msgspec.Struct, frozen=True):
@@ -27,13 +33,14 @@ class Artifact(msgspec.Struct, frozen=True):
 
     ``kind`` says what was found (for messages), ``runtime`` which module of ``forecastle.runtimes`` serves it, ``path``
     where it lies: a directory, a file, or for the kind ``module`` a dotted module name. ``source`` is what the user
-    typed.
+    typed. ``script`` is a file of hooks that lies with the model and overrides the runtime's, or empty.
     """
 
     kind: str
     runtime: str
     path: str
     source: str
+    script: str = ""
 
 
 def open_artifact(source: str, *, cache: Path, progress: Progress | None = None) -> Artifact:
@@ -44,6 +51,7 @@ def open_artifact(source: str, *, cache: Path, progress: Progress | None = None)
     | ``mms archive`` | ``mxnet`` | the directory with symbol, parameters and a valid signature.json |
     | ``onnx`` | ``onnx`` | the file, or the directory that holds exactly one (and perhaps signature.json, synset.txt) |
     | ``hook file`` | ``script`` | the file |
+    | ``script directory`` | ``script`` | a directory with ``code/inference.py`` and none of the models above |
     | ``module`` | ``script`` | the dotted name; the module itself is not imported |
 
     Paths are absolute. Blocks while it reads, downloads and unpacks. What exists as a path is taken as one, except that
@@ -108,7 +116,15 @@ def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Arti
 
 
 def _recognise_directory(directory: Path, source: str) -> Artifact:
+    """Recognise the model in a directory, and the script with its hooks, in SageMaker's place for it."""
     directory = _descend(directory)
+    program = directory / CODE / os.environ.get("SAGEMAKER_PROGRAM", "inference.py")
+    script = str(program) if program.is_file() else ""
+    found = _model_in(directory, source, script=bool(script))
+    return msgspec.structs.replace(found, script=script)
+
+
+def _model_in(directory: Path, source: str, *, script: bool) -> Artifact:
     entries = _entries(directory)
     names = [entry.name for entry in entries if entry.is_file()]
     models = [name for name in names if name.endswith(".onnx")]
@@ -125,6 +141,8 @@ def _recognise_directory(directory: Path, source: str) -> Artifact:
             raise BadArtifact(f"{source}: {models[0]} is no ONNX model: {fault}")
         _check_signature(directory / mms.SIGNATURE, source)
         return Artifact("onnx", "onnx", str(directory), source)
+    if script:
+        return Artifact("script directory", "script", str(directory), source)
     found = mms.listing(entry.name + "/" * entry.is_dir() for entry in entries)
     raise UnknownArtifact(f"{source} holds {found}; {EXPECTED}")
 
@@ -132,7 +150,8 @@ def _recognise_directory(directory: Path, source: str) -> Artifact:
 def _descend(directory: Path) -> Path:
     """The only folder in a directory of nothing else, since many archives are packed with their folder around them."""
     entries = _entries(directory)
-    return entries[0] if len(entries) == 1 and entries[0].is_dir() else directory
+    only = entries[0] if len(entries) == 1 else directory
+    return only if only.is_dir() and only.name != CODE else directory
 
 
 def _entries(directory: Path) -> list[Path]:

@@ -9,6 +9,7 @@ import pluggy
 
 from forecastle.hooks import discover
 from forecastle.hooks.resolve import Hooks, load
+from forecastle.hooks.toolkit import Context
 from forecastle.models.artifact import Artifact
 from forecastle.models.signature import Signature
 from forecastle.replica.wire import Info
@@ -42,6 +43,8 @@ def _hooks(artifact: Artifact) -> pluggy.PluginManager:
         return discover.from_file(Path(artifact.path))
     if artifact.kind == "plugins":
         return discover.from_entry_points()
+    if artifact.script:
+        return discover.from_file(Path(artifact.script), Context(_model_dir(artifact)))
     return discover.new_manager()
 
 
