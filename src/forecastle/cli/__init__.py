@@ -29,7 +29,7 @@ app = App(
     help_epilogue=_EXAMPLES,
     help_format="markdown",
     version=lambda: f"forecastle {importlib.metadata.version('forecastle')}",
-    config=[sources.environment, sources.file],
+    config=[sources.environment, sources.file, sources.platform],
     default_parameter=Parameter(negative=()),
 )
 app.command(serve)

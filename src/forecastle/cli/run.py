@@ -50,7 +50,7 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
     app = InferenceApp(router, stats, timeout=options.timeout, max_body=options.max_body)
     inference = HttpServer(app, options.host, options.port)
     management = HttpServer(
-        management_app(router, stats), options.host, options.management_port, option="--management-port"
+        management_app(router, stats), options.management_host, options.management_port, option="--management-port"
     )
     stop = _stop_on_signals(loop, controller)
     drain = _MANAGEMENT_DRAIN

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from forecastle.cli import run, sources, values
+from forecastle.cli import run, sagemaker, sources, values
 from forecastle.cluster.specs import ModelSpec, ServerOptions, default_cache_dir, distinct, parse_model, valid_name
 from forecastle.errors import UsageError
 
@@ -31,6 +32,7 @@ def serve(
     config: Annotated[Path | None, Parameter(alias="-c")] = None,
     host: str = _DEFAULTS.host,
     port: _Port = _DEFAULTS.port,
+    management_host: str = _DEFAULTS.management_host,
     management_port: _Port = _DEFAULTS.management_port,
     replicas: _Replicas | None = None,
     batch_size: _Count = _DEFAULTS.batch_size,
@@ -53,8 +55,10 @@ def serve(
             or its folder, an .onnx file, a Python file or module with hooks, or a file:// or http(s):// URL of these.
             Without any model, the hook packages that are installed are served.
         config: The file to read options and models from (default: forecastle.toml in the working folder, if present).
-        host: The address to listen on; 0.0.0.0 for every network of the machine.
+        host: The address to listen on for predictions; 0.0.0.0 for every network of the machine, and the default of
+            a container's first process.
         port: The port for predictions; 0 for any free one.
+        management_host: The address to listen on for metrics and management.
         management_port: The port for metrics and management; 0 for any free one.
         replicas: Processes per model: NAME=N for one model, N for all; may be repeated.
         batch_size: The most requests that are predicted together.
@@ -70,6 +74,7 @@ def serve(
     options = ServerOptions(
         host=host,
         port=port,
+        management_host=management_host,
         management_port=management_port,
         replicas=dict(replicas or ()),
         batch_size=batch_size,
@@ -86,7 +91,7 @@ def serve(
 
 
 def specs(models: tuple[str, ...], options: ServerOptions, file: Path | None) -> list[ModelSpec]:
-    """The models to serve: those named, else those of the file, else the installed hooks.
+    """The models to serve: those named, else those of the file, else the installed hooks, else SageMaker's.
 
     Raises:
         UsageError: there is none, two have one name, or replicas are counted for a model that is not there.
@@ -95,7 +100,7 @@ def specs(models: tuple[str, ...], options: ServerOptions, file: Path | None) ->
         found = [options.spec(*parse_model(text)) for text in models]
     else:
         found = sources.models(file, options) if file else []
-    found = distinct(found) or [options.spec(_installed_name(), None)]
+    found = distinct(found) or [_unnamed(options)]
     names = [spec.name for spec in found]
     for name in options.replicas:
         if name != "*" and name not in names:
@@ -117,15 +122,22 @@ def checked(options: ServerOptions) -> ServerOptions:
     return options
 
 
-def _installed_name() -> str:
-    """The installed hooks make one model: called as the entry point if there is just one, else ``model``."""
+def _unnamed(options: ServerOptions) -> ModelSpec:
+    """The model of a run that names none: the installed hooks, else what lies where SageMaker puts a model.
+
+    The installed hooks make one model: called as the entry point if there is just one, else ``model``.
+    """
     names = {entry.name for entry in importlib.metadata.entry_points(group=PLUGINS)}
     if not names:
+        directory = sagemaker.model_dir(os.environ)
+        if directory is not None:
+            return options.spec("model", str(directory))
         raise UsageError(
             "there is no model to serve: name one, for instance `forecastle serve shipping=shipping.py`, or install a "
             f"package that offers hooks in the entry-point group {PLUGINS!r}"
         )
     try:
-        return valid_name(names.pop()) if len(names) == 1 else "model"
+        name = valid_name(names.pop()) if len(names) == 1 else "model"
     except UsageError:
-        return "model"
+        name = "model"
+    return options.spec(name, None)

@@ -1,8 +1,9 @@
-"""Where an option comes from: a flag, else an environment variable, else ``forecastle.toml``, else its default."""
+"""Where an option comes from: a flag, a variable, ``forecastle.toml``, the platform, its default: the first that is."""
 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import msgspec.toml
 from cyclopts import App, ArgumentCollection, Token
 from cyclopts.config import Dict, Env
 
-from forecastle.cli import values
+from forecastle.cli import sagemaker, values
 from forecastle.cluster.specs import ModelSpec, ServerOptions, valid_name
 from forecastle.errors import UsageError
 
@@ -74,6 +75,12 @@ def file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> 
     if path is not None:
         settings = {key: value for key, value in _settings(read(path), path).items() if key != "models"}
         Dict(settings, source=str(path), use_commands_as_keys=False)(app, commands, arguments)
+
+
+def platform(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Fill what nothing else gave from what a container, and SageMaker's variables, imply."""
+    for key, (source, value) in sagemaker.settings(os.environ, contained=sagemaker.is_container()).items():
+        Dict({key: value}, source=source, use_commands_as_keys=False)(app, commands, arguments)
 
 
 def locate(config: Path | None) -> Path | None:

@@ -66,6 +66,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
 
     host: str = "127.0.0.1"
     port: int = 8080
+    management_host: str = "127.0.0.1"
     management_port: int = 8081
     replicas: dict[str, int] = {}
     batch_size: int = 32

@@ -132,7 +132,7 @@ def bind(host: str, port: int, option: str) -> list[socket.socket]:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError, OverflowError):
         raise UsageError(
-            f"the host {host!r} is no address or name of this machine: choose another with --host"
+            f"the host {host!r} is no address or name of this machine: choose another with {_host_option(option)}"
         ) from None
     addresses = list(dict.fromkeys((info[0], info[4]) for info in found))
     sockets: list[socket.socket] = []
@@ -182,6 +182,9 @@ def _refusal(error: OSError, host: str, port: int, option: str) -> StartError:
         )
     if error.errno in {errno.EACCES, errno.EPERM}:
         return UsageError(f"this user may not open port {port}: choose one above 1023 with {option}")
-    return UsageError(
-        f"cannot listen on {host!r} port {port} ({os.strerror(error.errno or 0)}): check --host and {option}"
-    )
+    reason = os.strerror(error.errno or 0)
+    return UsageError(f"cannot listen on {host!r} port {port} ({reason}): check {_host_option(option)} and {option}")
+
+
+def _host_option(port_option: str) -> str:
+    return port_option.replace("port", "host")
