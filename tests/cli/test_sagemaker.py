@@ -41,12 +41,17 @@ def test_an_empty_variable_says_nothing_and_a_container_listens_to_all_its_netwo
     assert sagemaker.settings({}, contained=True)["host"][1] == "0.0.0.0"
 
 
-@pytest.mark.parametrize("contents", [None, []])
-def test_a_model_directory_counts_only_with_something_in_it(tmp_path: Path, contents: list[str] | None) -> None:
-    directory = tmp_path / "model"
-    if contents is not None:
-        directory.mkdir()
-    assert sagemaker.model_dir({"SM_MODEL_DIR": str(directory)}) is None
+@pytest.mark.parametrize("there", [False, True], ids=["missing", "empty"])
+def test_a_model_directory_counts_only_with_something_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    if there:
+        (tmp_path / "model").mkdir()
+    monkeypatch.setenv("SM_MODEL_DIR", str(tmp_path / "model"))
+    assert sagemaker.model() is None
+    (tmp_path / "model").mkdir(exist_ok=True)
+    (tmp_path / "model" / "weights").touch()
+    assert sagemaker.model() == str(tmp_path / "model")
 
 
 def free_port() -> int:

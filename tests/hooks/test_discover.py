@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pluggy
@@ -10,16 +8,6 @@ import pytest
 from forecastle.errors import LoadFailed
 from forecastle.hooks import discover
 from forecastle.hooks.spec import HOOKS
-
-
-@pytest.fixture(autouse=True)
-def clean_imports() -> Iterator[None]:
-    """A hook file becomes a module of this process: take it out again."""
-    path, modules = list(sys.path), set(sys.modules)
-    yield
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        del sys.modules[name]
 
 
 def hook_file(tmp_path: Path, text: str, name: str = "hooks_under_test.py") -> pluggy.PluginManager:

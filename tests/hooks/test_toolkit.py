@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,15 +14,6 @@ from forecastle.models.artifact import Artifact, open_artifact
 from forecastle.replica.executor import Executor, Job
 from forecastle.replica.loading import load_model
 from runtimes import networks
-
-
-@pytest.fixture(autouse=True)
-def clean_imports() -> Iterator[None]:
-    path, modules = list(sys.path), set(sys.modules)
-    yield
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        del sys.modules[name]
 
 
 def directory(tmp_path: Path, script: str, **files: str) -> Path:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
-MODEL_DIR = "/opt/ml/model"
-"""Where the platform puts the model; the variable ``SM_MODEL_DIR`` names another place."""
+from forecastle.models import platform
 
 _LEVELS = {"10": "debug", "20": "info", "30": "warning", "40": "error", "50": "critical"}
 
@@ -46,7 +44,7 @@ def is_container() -> bool:
     return os.getpid() == 1
 
 
-def model_dir(environment: Mapping[str, str]) -> Path | None:
-    """Return the directory of the platform's model, if there is anything in it."""
-    path = Path(environment.get("SM_MODEL_DIR", MODEL_DIR))
-    return path if path.is_dir() and any(path.iterdir()) else None
+def model() -> str | None:
+    """Return the directory where the platform puts a model, if there is anything in it."""
+    path = platform.model_dir()
+    return str(path) if path.is_dir() and any(path.iterdir()) else None

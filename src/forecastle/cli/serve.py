@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -129,9 +128,9 @@ def _unnamed(options: ServerOptions) -> ModelSpec:
     """
     names = {entry.name for entry in importlib.metadata.entry_points(group=PLUGINS)}
     if not names:
-        directory = sagemaker.model_dir(os.environ)
+        directory = sagemaker.model()
         if directory is not None:
-            return options.spec("model", str(directory))
+            return options.spec("model", directory)
         raise UsageError(
             "there is no model to serve: name one, for instance `forecastle serve shipping=shipping.py`, or install a "
             f"package that offers hooks in the entry-point group {PLUGINS!r}"

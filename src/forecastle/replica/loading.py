@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pluggy
@@ -10,13 +9,11 @@ import pluggy
 from forecastle.hooks import discover
 from forecastle.hooks.resolve import Hooks, load
 from forecastle.hooks.toolkit import Context
+from forecastle.models import platform
 from forecastle.models.artifact import Artifact
 from forecastle.models.signature import Signature
 from forecastle.replica.wire import Info
 from forecastle.runtimes.table import open_runtime
-
-MODEL_DIR = "/opt/ml/model"
-"""Where SageMaker puts the model's files; the variable ``SM_MODEL_DIR`` names another place."""
 
 
 def load_model(artifact: Artifact) -> tuple[Hooks, Info]:
@@ -51,6 +48,6 @@ def _hooks(artifact: Artifact) -> pluggy.PluginManager:
 def _model_dir(artifact: Artifact) -> str:
     """Say which directory ``model_fn`` gets: the artifact's own, a hook file's folder, else SageMaker's."""
     if artifact.kind in {"module", "plugins"}:
-        return os.environ.get("SM_MODEL_DIR", MODEL_DIR)
+        return str(platform.model_dir())
     path = Path(artifact.path)
     return str(path if path.is_dir() else path.parent)
