@@ -17,6 +17,8 @@ a traceback, a path of the server or another client's data.
     └── RequestError                  one request, at the step where it is raised
         ├── NotFound            404   route: no such path
         ├── ModelNotFound       404   route: no model of that name
+        ├── AlreadyServed       409   management: a model of this name is there
+        ├── NotLoaded           500   management: the model cannot be loaded
         ├── MethodNotAllowed    405   route: the path exists, the method does not
         ├── PayloadTooLarge     413   read: the body is over ``max_body``
         ├── Draining            503   accept: the server is stopping
@@ -28,6 +30,7 @@ a traceback, a path of the server or another client's data.
         ├── UnsupportedMediaType 415  input_fn: this content type cannot be read
         ├── BadInput            400   input_fn: it was read, and is wrong
         ├── PredictionFailed    500   predict_fn or another hook raised
+        ├── OutOfMemory         507   a hook, or the loading of a model: the memory does not suffice
         ├── BadOutput           500   the hook returned what cannot be sent
         └── NotAcceptable       406   output_fn: nothing the client accepts can be written
 
@@ -79,7 +82,14 @@ class BadArtifact(StartError):
 
 
 class LoadFailed(StartError):
-    """A replica could not load its model; the message ends with the tail of the replica's output."""
+    """A replica could not load its model; the message ends with the tail of the replica's output.
+
+    ``memory`` says that it ran out of memory, as far as can be told.
+    """
+
+    def __init__(self, message: str, *, memory: bool = False) -> None:
+        super().__init__(message)
+        self.memory = memory
 
 
 class AddressInUse(StartError):
@@ -107,6 +117,24 @@ class ModelNotFound(RequestError):
     """No model of this name is served."""
 
     status = 404
+
+
+class AlreadyServed(RequestError):
+    """A model of this name is served already."""
+
+    status = 409
+
+
+class NotLoaded(RequestError):
+    """A model that was to be served while the server runs cannot be loaded."""
+
+    status = 500
+
+
+class OutOfMemory(RequestError):
+    """The memory does not suffice for a model, or for a prediction."""
+
+    status = 507
 
 
 class MethodNotAllowed(RequestError):

@@ -21,6 +21,7 @@ def test_every_variable_of_the_platform_sets_its_option() -> None:
         "SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS": "30",
         "SAGEMAKER_STARTUP_TIMEOUT": "600",
         "SAGEMAKER_MAX_PAYLOAD_IN_MB": "6",
+        "SAGEMAKER_MULTI_MODEL": "True",
         "SAGEMAKER_CONTAINER_LOG_LEVEL": "40",
     }
     found = sagemaker.settings(environment, contained=False)
@@ -31,6 +32,7 @@ def test_every_variable_of_the_platform_sets_its_option() -> None:
         "timeout": "30",
         "start_timeout": "600",
         "max_body": "6MB",
+        "multi_model": "true",
         "log_level": "error",
     }
     assert {source for source, _ in found.values()} == set(sagemaker.VARIABLES)

@@ -26,8 +26,8 @@ class Events:
     def ready(self, info: Info) -> None:
         self.told.append(("ready", info))
 
-    def failed(self, reason: str) -> None:
-        self.told.append(("failed", reason))
+    def failed(self, reason: str, memory: bool) -> None:
+        self.told.append(("failed", reason, memory))
 
     def answered(self, batch: int, results: list[Result], seconds: float) -> None:
         told = [r if isinstance(r, Response) else (r.type, r.message) for r in results]
@@ -50,7 +50,9 @@ def answers(batch: int, *bodies: bytes) -> bytes:
 
 @given(st.lists(st.binary(max_size=300), max_size=5), st.lists(st.integers(1, 80), min_size=1, max_size=40))
 def test_frames_are_found_however_the_stream_is_cut(bodies: list[bytes], cuts: list[int]) -> None:
-    stream = frame(Loading()) + frame(Ready(INFO)) + answers(7, *bodies) + frame(Pong(True, "")) + frame(Failed("why"))
+    stream = (
+        frame(Loading()) + frame(Ready(INFO)) + answers(7, *bodies) + frame(Pong(True, "")) + frame(Failed("why", True))
+    )
     events = Events()
     link = ReplicaLink(events)
     position, turn = 0, 0
@@ -63,7 +65,7 @@ def test_frames_are_found_however_the_stream_is_cut(bodies: list[bytes], cuts: l
         ("ready", INFO),
         ("answered", 7, [Response(body, "text/plain") for body in bodies], 0.5),
         ("ponged", True, ""),
-        ("failed", "why"),
+        ("failed", "why", True),
     ]
 
 

@@ -14,6 +14,7 @@ import uvloop
 
 from forecastle.cli import artifacts, logs, table
 from forecastle.cluster.controller import Controller
+from forecastle.cluster.registry import Registry
 from forecastle.cluster.specs import ModelSpec, ServerOptions
 from forecastle.http.app import InferenceApp
 from forecastle.http.management import management_app
@@ -47,7 +48,9 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
     router = Router(loop)
     controller = Controller(router)
     stats = HttpStats()
-    app = InferenceApp(router, stats, timeout=options.timeout, max_body=options.max_body)
+    registry = Registry(controller, options) if options.multi_model else None
+    router.may_be_empty = options.multi_model
+    app = InferenceApp(router, stats, timeout=options.timeout, max_body=options.max_body, registry=registry)
     inference = HttpServer(app, options.host, options.port)
     management = HttpServer(
         management_app(router, stats), options.management_host, options.management_port, option="--management-port"

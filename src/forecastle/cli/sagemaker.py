@@ -21,6 +21,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], str]]] = {
     "SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS": ("timeout", str),
     "SAGEMAKER_STARTUP_TIMEOUT": ("start_timeout", str),
     "SAGEMAKER_MAX_PAYLOAD_IN_MB": ("max_body", "{}MB".format),
+    "SAGEMAKER_MULTI_MODEL": ("multi_model", str.lower),
     "SAGEMAKER_CONTAINER_LOG_LEVEL": ("log_level", lambda level: _LEVELS.get(level, level)),
 }
 """The platform's variables: which option each sets, and how its value becomes the option's."""

@@ -42,6 +42,8 @@ def serve(
     drain_timeout: _Delay = _DEFAULTS.drain_timeout,
     start_timeout: _Duration = _DEFAULTS.start_timeout,
     queue_size: _Count = _DEFAULTS.queue_size,
+    multi_model: bool = False,
+    model_root: Path = _DEFAULTS.model_root,
     cache_dir: Path | None = None,
 ) -> int:
     """Serve models over HTTP until SIGTERM or Ctrl-C.
@@ -68,6 +70,8 @@ def serve(
         drain_timeout: How long requests in flight may take to end when the server stops.
         start_timeout: How long a replica may take to load its model.
         queue_size: The most requests of one model that wait; further ones are refused with 503.
+        multi_model: Load and unload models over HTTP, as SageMaker's multi-model endpoints do.
+        model_root: The directory that those models lie in.
         cache_dir: Where downloads and unpacked archives are kept (default: ~/.cache/forecastle).
     """
     options = ServerOptions(
@@ -84,6 +88,8 @@ def serve(
         drain_timeout=drain_timeout,
         start_timeout=start_timeout,
         queue_size=queue_size,
+        multi_model=multi_model,
+        model_root=model_root,
         cache_dir=default_cache_dir() if cache_dir is None else cache_dir.expanduser(),
     )
     return run.serve(checked(options), specs(models, options, sources.locate(config)))
@@ -99,7 +105,7 @@ def specs(models: tuple[str, ...], options: ServerOptions, file: Path | None) ->
         found = [options.spec(*parse_model(text)) for text in models]
     else:
         found = sources.models(file, options) if file else []
-    found = distinct(found) or [_unnamed(options)]
+    found = distinct(found) or ([] if options.multi_model else [_unnamed(options)])
     names = [spec.name for spec in found]
     for name in options.replicas:
         if name != "*" and name not in names:

@@ -154,7 +154,9 @@ def _settings(tables: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _scalar(value: Any, key: str, path: Path) -> str:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
         return str(value)
     raise UsageError(f"{key} in {path} must be a number or text; found {value!r}")
 

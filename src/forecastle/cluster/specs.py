@@ -61,7 +61,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
 
     ``replicas`` holds a count by model name; ``"*"`` is the count of those not named. ``max_body`` is the largest
     request body. ``drain_timeout`` is how long requests in flight may take to end once the server is told to stop.
-    A ``port`` of 0 lets the system choose a free one.
+    With ``multi_model``, models below ``model_root`` are loaded and unloaded over HTTP. A ``port`` of 0 lets the system
+    choose a free one.
     """
 
     host: str = "127.0.0.1"
@@ -77,6 +78,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
     drain_timeout: float = 25.0
     start_timeout: float = 120.0
     queue_size: int = 1000
+    multi_model: bool = False
+    model_root: Path = Path("/opt/ml/models")
     cache_dir: Path = msgspec.field(default_factory=default_cache_dir)
 
     def spec(self, name: str, source: str | None) -> ModelSpec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import time
 from typing import Any
@@ -37,6 +38,7 @@ class Life:
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.ended = asyncio.Event()
         self.reason = ""
+        self.memory = False
         self.slot: Slot | None = None
         self._model = model
         self._status = status
@@ -54,8 +56,9 @@ class Life:
         if not self.started.done():
             self.started.set_result(None)
 
-    def failed(self, reason: str) -> None:
+    def failed(self, reason: str, memory: bool) -> None:
         """The model cannot be loaded."""
+        self.memory = memory
         self.end(reason)
 
     def answered(self, batch: int, results: list[Result], seconds: float) -> None:
@@ -127,13 +130,14 @@ class Supervisor:
         back_off = 0.0
         while True:
             began = time.monotonic()
-            reason = await self._live()
+            reason, memory = await self._live()
             self._status.pid, self._status.reason = None, reason
             if self._stopping.is_set():
                 break
             if not self.ready.done():
                 self._status.state = "failed"
-                self.ready.set_exception(LoadFailed(f"the model {self._spec.name!r} could not be loaded: {reason}"))
+                text = f"the model {self._spec.name!r} could not be loaded: {reason}"
+                self.ready.set_exception(LoadFailed(text, memory=memory))
                 return
             logger.error("replica %s#%d has ended: %s", self._spec.name, self._status.index, reason.splitlines()[0])
             self._status.state = "backing off"
@@ -147,15 +151,15 @@ class Supervisor:
         self._status.state = "stopped"
         self.ready.cancel()
 
-    async def _live(self) -> str:
-        """Run the replica once, from launch to death, and say why it died."""
+    async def _live(self) -> tuple[str, bool]:
+        """Run the replica once, from launch to death, and say why it died, and whether for want of memory."""
         self._status.state = "starting"
         try:
             replica = await self._launcher.launch(
                 self._spec.name, self._spec.version, self._status.index, self._artifact
             )
         except OSError as error:
-            return f"its process could not be started: {error}"
+            return f"its process could not be started: {error}", error.errno == errno.ENOMEM
         self._replica, self._status.pid = replica, replica.pid
         life = Life(self._model, self._status)
         death = asyncio.create_task(replica.wait())
@@ -168,10 +172,11 @@ class Supervisor:
             life.lost()
             life.link.close()
             how = await _death(replica, death, by_itself=not life.reason)
+            life.memory = life.memory or (replica.killed and not life.reason)
             life.end(f"its process has gone: {how}")
             replica.close()
             self._replica = None
-        return life.reason if life.slot else f"{life.reason}{_quoted(replica.tail)}"
+        return (life.reason if life.slot else f"{life.reason}{_quoted(replica.tail)}"), life.memory
 
     async def _watch(self, life: Life, death: asyncio.Task[str]) -> None:
         """Return when a life is over: its process's, its connection's, the time it had to become ready, or ours."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from forecastle.errors import BadInput, BadOutput, DeadlineExceeded, PredictionFailed, RequestError
+from forecastle.errors import BadInput, BadOutput, DeadlineExceeded, OutOfMemory, PredictionFailed, RequestError
 from forecastle.hooks.resolve import Hooks
 from forecastle.messages import Part
 
@@ -131,6 +131,8 @@ def _failure(job: Job, hook: str, error: BaseException) -> RequestError:
     if isinstance(error, RequestError):
         return error
     logger.error("request %s: %s raised", job.id, hook, exc_info=error)
+    if isinstance(error, MemoryError):
+        return OutOfMemory(f"{hook} ran out of memory")
     return PredictionFailed(f"{hook} raised {_said(error)}")
 
 

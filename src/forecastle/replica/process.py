@@ -62,7 +62,7 @@ def serve(channel: Channel, spec: ReplicaSpec) -> int:
         reason = str(error) if isinstance(error, ForecastleError) else f"{type(error).__name__}: {error}"
         if not isinstance(error, ForecastleError):
             logger.exception("the model %s could not be loaded", spec.model)
-        channel.send(Failed(reason))
+        channel.send(Failed(reason, isinstance(error, MemoryError)))
         return EXIT_LOAD_FAILED
     channel.send(Ready(info))
     executor = Executor(hooks)

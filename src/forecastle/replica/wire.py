@@ -83,9 +83,10 @@ class Ready(msgspec.Struct, tag="ready", array_like=True, frozen=True):
 
 
 class Failed(msgspec.Struct, tag="failed", array_like=True, frozen=True):
-    """Replica to frontend: the model cannot be loaded, and the process ends."""
+    """Replica to frontend: the model cannot be loaded, for want of memory or another reason; the process ends."""
 
     reason: str
+    memory: bool = False
 
 
 class Ping(msgspec.Struct, tag="ping", array_like=True, frozen=True):

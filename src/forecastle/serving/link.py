@@ -40,8 +40,8 @@ class LinkEvents(Protocol):
     def ready(self, info: Info) -> None:
         """The model is loaded."""
 
-    def failed(self, reason: str) -> None:
-        """The model could not be loaded."""
+    def failed(self, reason: str, memory: bool) -> None:
+        """The model could not be loaded; ``memory`` says that there was too little of it."""
 
     def answered(self, batch: int, results: list[Result], seconds: float) -> None:
         """A batch came back, with one result for each of its requests, in order."""
@@ -141,7 +141,7 @@ class ReplicaLink(asyncio.Protocol):
         elif isinstance(header, Ready):
             events.ready(header.info)
         elif isinstance(header, Failed):
-            events.failed(header.reason)
+            events.failed(header.reason, header.memory)
         elif isinstance(header, Pong):
             events.ponged(header.healthy, header.reason)
         else:

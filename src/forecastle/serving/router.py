@@ -106,6 +106,7 @@ class Router:
         self._clock = clock or LoopClock(loop)
         self.models: dict[str, ServedModel] = {}
         self.draining = False
+        self.may_be_empty = False  # where models come and go over HTTP, having none is no trouble
 
     def add(
         self,
@@ -147,7 +148,7 @@ class Router:
         """Say why the server is not ready, as far as known; empty when it is."""
         if self.draining:
             return ["the server is stopping"]
-        if not self.models:
+        if not self.models and not self.may_be_empty:
             return ["no model is served yet"]
         return [trouble for model in self.models.values() if model.required and (trouble := model.trouble)]
 

@@ -42,6 +42,11 @@ class ProcessReplica:
         """The last lines that the child printed."""
         return "\n".join(self._tail)
 
+    @property
+    def killed(self) -> bool:
+        """Whether SIGKILL ended it: if that was not ours, the kernel's, for want of memory."""
+        return self._process.returncode == -signal.SIGKILL
+
     async def wait(self) -> str:
         """Wait for the child's end and say how it ended, once all it printed has been read."""
         code = await self._process.wait()

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cluster.harness import ECHO, hook_file, run, serving, until
+from forecastle.cluster.specs import ModelSpec
+from forecastle.errors import AlreadyServed, LoadFailed, ModelNotFound, OutOfMemory
+from forecastle.messages import Response
+
+
+def test_a_model_can_be_added_and_removed_and_its_processes_end_with_it(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, ECHO)) as served:
+            other = ModelSpec("other", None, replicas=2)
+            await served.controller.add(other, hook_file(tmp_path, ECHO, "other"))
+            assert await served.body(b"x", model="other") == b"x"
+            pids = served.pids("other")
+            assert len(pids) == 2
+            await served.controller.remove("other", drain=5)
+            assert isinstance(await served.ask(b"x", model="other"), ModelNotFound)
+            assert not any(psutil.pid_exists(pid) for pid in pids)
+            assert await served.body(b"still") == b"still"
+
+    run(test)
+
+
+def test_a_name_that_is_served_is_refused_and_serves_on(tmp_path: Path) -> None:
+    async def test() -> None:
+        artifact = hook_file(tmp_path, ECHO)
+        async with serving(artifact) as served:
+            with pytest.raises(AlreadyServed, match="'m'"):
+                await served.controller.add(ModelSpec("m", None), artifact)
+            assert await served.body(b"x") == b"x"
+
+    run(test)
+
+
+def test_of_a_model_that_cannot_be_added_nothing_is_left(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, ECHO)) as served:
+            broken = hook_file(tmp_path, "raise RuntimeError('no weights')", "broken")
+            with pytest.raises(LoadFailed, match="no weights") as caught:
+                await served.controller.add(ModelSpec("broken", None, replicas=2), broken)
+            assert not caught.value.memory
+            assert set(served.router.models) == {"m"}
+            await served.controller.add(ModelSpec("broken", None), hook_file(tmp_path, ECHO, "mended"))
+            assert await served.body(b"x", model="broken") == b"x"
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "text", ["raise MemoryError", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"], ids=["raised", "killed"]
+)
+def test_a_load_that_runs_out_of_memory_says_so(tmp_path: Path, text: str) -> None:
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, ECHO)) as served:
+            with pytest.raises(LoadFailed) as caught:
+                await served.controller.add(ModelSpec("big", None), hook_file(tmp_path, text, "big"))
+            assert caught.value.memory
+
+    run(test)
+
+
+def test_a_prediction_that_runs_out_of_memory_says_so(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, "def predict_fn(data):\n    raise MemoryError\n")) as served:
+            assert isinstance(await served.ask(b"x"), OutOfMemory)
+
+    run(test)
+
+
+def test_removing_lets_what_is_in_flight_end_and_then_no_longer_waits(tmp_path: Path) -> None:
+    text = "import time\ndef predict_fn(data):\n    time.sleep(float(data))\n    return data\n"
+
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, text)) as served:
+            quick = asyncio.create_task(served.ask(b"0.3"))
+            await until(lambda: served.router.models["m"].batcher.running == 1)
+            await served.controller.remove("m", drain=20)
+            assert isinstance(await quick, Response)
+            await served.controller.add(ModelSpec("m", None), hook_file(tmp_path, text))
+            slow = asyncio.create_task(served.ask(b"60"))
+            await until(lambda: served.router.models["m"].batcher.running == 1)
+            await served.controller.remove("m", drain=0.1)
+            assert isinstance(await slow, ModelNotFound)
+
+    run(test)
