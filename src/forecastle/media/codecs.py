@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import codecs
 import csv
+import importlib
+import importlib.util
 import io
 import math
+import sys
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from forecastle.errors import BadInput, BadOutput
 from forecastle.media.types import BYTES, CSV, JSON, NPY, NPZ, TEXT, is_json, parse
 
-try:
-    import numpy as np
-
-    from forecastle.media import npy
-except ModuleNotFoundError:  # pragma: no cover
-    HAS_NUMPY = False
-else:
-    HAS_NUMPY = True
+HAS_NUMPY = importlib.util.find_spec("numpy") is not None
+"""Whether numpy is installed. It is imported by whoever makes or reads an array: a model that does neither saves it."""
 
 _CHARSETS = ("utf-8", "utf-16", "utf-32", "ascii", "iso8859", "cp125", "koi8", "shift_jis", "euc_", "gb", "big5")
 
@@ -45,9 +42,9 @@ def _decoder(content_type: str) -> Callable[[bytes], Any]:
     if media_type.type in {CSV, "application/csv"}:
         return lambda data: _csv(_text(data, charset))
     if HAS_NUMPY and media_type.type == NPY:
-        return npy.read
+        return lambda data: _npy().read(data)
     if HAS_NUMPY and media_type.type == NPZ:
-        return npy.read_archive
+        return lambda data: _npy().read_archive(data)
     if media_type.type.startswith("text/"):
         return lambda data: _text(data, charset)
     return lambda data: data
@@ -112,10 +109,11 @@ def offers(value: Any) -> tuple[str, ...]:
         return (BYTES,)
     if isinstance(value, str):
         return (JSON, TEXT)
-    if HAS_NUMPY and isinstance(value, np.ndarray):
+    np = sys.modules.get("numpy")
+    if np and isinstance(value, np.ndarray):
         plain = value.dtype.kind in "biufUS"
         return (JSON, *([NPY] if plain else []), *([CSV] if plain and value.ndim in {1, 2} else []))
-    if HAS_NUMPY and isinstance(value, dict) and value:
+    if np and isinstance(value, dict) and value:
         return (JSON, NPZ) if all(isinstance(array, np.ndarray) for array in value.values()) else (JSON,)
     depth, leaf = 0, value
     while isinstance(leaf, list | tuple) and leaf:
@@ -138,9 +136,9 @@ def encode(value: Any, content_type: str) -> bytes:
         if media_type.type in {CSV, "application/csv"}:
             return _written_csv(value).encode(charset)
         if HAS_NUMPY and media_type.type == NPY:
-            return npy.write(value)
+            return cast(bytes, _npy().write(value))
         if HAS_NUMPY and media_type.type == NPZ:
-            return npy.write_archive(value)
+            return cast(bytes, _npy().write_archive(value))
         if media_type.type.startswith("text/") and isinstance(value, str):
             return value.encode(charset)
     except (TypeError, ValueError, LookupError, RecursionError, OverflowError) as error:
@@ -152,11 +150,16 @@ def encode(value: Any, content_type: str) -> bytes:
     raise BadOutput(f"the prediction ({type(value).__name__}) cannot be written as {content_type}")
 
 
+def _npy() -> Any:
+    return importlib.import_module("forecastle.media.npy")
+
+
 def _plain(value: Any) -> Any:
-    """Turn what msgspec does not know into what it does."""
-    if HAS_NUMPY and isinstance(value, np.ndarray):
+    """Turn what msgspec does not know into what it does. Where numpy was not imported, nothing is numpy's."""
+    np = sys.modules.get("numpy")
+    if np and isinstance(value, np.ndarray):
         return value.tolist()
-    if HAS_NUMPY and isinstance(value, np.generic):
+    if np and isinstance(value, np.generic):
         # A long double's item() is itself.
         return float(value) if isinstance(value, np.floating) else value.item()
     raise TypeError(f"{type(value).__name__} has no form in JSON")
@@ -178,7 +181,8 @@ def _written_csv(value: Any) -> str:
 
 
 def _written_cell(value: Any) -> Any:
-    if HAS_NUMPY and isinstance(value, np.generic):
+    np = sys.modules.get("numpy")
+    if np and isinstance(value, np.generic):
         value = _plain(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else ""
