@@ -4,8 +4,8 @@ PYTHON ?= python3
 UV_VERSION := 0.13.9
 UV := .tools/bin/uv
 
-# scikit-image is here for one picture; what it computes with stays out.
-SYNC := sync --locked --no-install-package scipy --no-install-package networkx --no-install-package imageio \
+# scikit-image is here for one picture; what it computes with stays out (scipy is what scikit-learn needs, in tests).
+SYNC := sync --locked --no-install-package networkx --no-install-package imageio \
 	--no-install-package tifffile --no-install-package lazy-loader
 LOCK := pyproject.toml dropin/pyproject.toml uv.lock
 
@@ -65,7 +65,8 @@ $(TOOLS_STAMP): | python
 
 # --inexact: the demo takes nothing away that tests and benchmarks need.
 $(DEMO_STAMP): $(TOOLS_STAMP) $(LOCK) | python
-	@$(UV) $(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --inexact --extra mxnet --group demo
+	@$(UV) $(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --inexact --no-install-package scipy \
+		--extra mxnet --group demo
 	@touch $@
 
 $(DEV_STAMP): $(TOOLS_STAMP) $(LOCK) | python

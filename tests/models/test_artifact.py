@@ -276,7 +276,7 @@ def test_what_is_missing_is_named(here: Path, source: str, says: str) -> None:
     [
         (b"", "thing is an empty file"),
         (b"hello, world of models", "thing is a file that begins with b'hello, world of '"),
-        (b"\x80\x04\x95", r"begins with b'\\x80\\x04\\x95'"),
+        (b"\x80\x09\x95", r"begins with b'\\x80\\t\\x95'"),
     ],
 )
 def test_an_unknown_file_is_described_with_what_was_expected(here: Path, data: bytes, says: str) -> None:

@@ -13,14 +13,15 @@ from forecastle.models.fetch import fetch, local_path
 from forecastle.models.members import archive_format
 from forecastle.models.module import is_module, looks_like_module
 from forecastle.models.onnx_file import onnx_fault
+from forecastle.models.pickles import is_pickle, is_skops
 from forecastle.models.progress import Progress, silent
 from forecastle.models.signature import parse_signature
 from forecastle.models.unpack import unpack
 
 EXPECTED = (
     "expected an MMS archive (.zip or .model with <prefix>-symbol.json, <prefix>-0000.params and signature.json) or "
-    "its directory, an .onnx file or a directory with one, a directory with code/inference.py, a hook file (.py), "
-    "or an importable module"
+    "its directory, an .onnx file or a directory with one, a scikit-learn model (.joblib, .pkl or .skops), a directory "
+    "with code/inference.py, a hook file (.py), or an importable module"
 )
 
 
@@ -50,6 +51,7 @@ def open_artifact(source: str, *, cache: Path, progress: Progress | None = None)
     | --- | --- | --- |
     | ``mms archive`` | ``mxnet`` | the directory with symbol, parameters and a valid signature.json |
     | ``onnx`` | ``onnx`` | the file, or the directory that holds exactly one (and perhaps signature.json, synset.txt) |
+    | ``sklearn`` | ``sklearn`` | a file of skops, or of joblib or pickle |
     | ``hook file`` | ``script`` | the file |
     | ``script directory`` | ``script`` | a directory with ``code/inference.py`` and none of the models above |
     | ``module`` | ``script`` | the dotted name; the module itself is not imported |
@@ -98,6 +100,8 @@ def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Arti
         raise UnknownArtifact(f"{source} is neither a file nor a directory; {EXPECTED}")
     with path.open("rb") as file:
         head = file.read(512)
+    if is_skops(path) or is_pickle(head, path.name):
+        return Artifact("sklearn", "sklearn", str(path), source)
     if archive_format(head):
         return _recognise_directory(unpack(path, cache, origin=source, progress=progress), source)
     if path.suffix == ".py":

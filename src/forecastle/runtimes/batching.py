@@ -31,12 +31,14 @@ class TensorModel:
     """A loaded model: what it takes and gives, and how to run it.
 
     ``run`` takes an array for each of the signature's inputs, by name, and returns the outputs in the signature's
-    order: arrays, or lists of what is no tensor. ``labels`` are a classifier's, in the order of its scores.
+    order: arrays, or lists of what is no tensor. ``labels`` are a classifier's, in the order of its scores; ``columns``
+    are the names of the one input's features, by which records may come.
     """
 
     signature: Signature
     run: Run
     labels: list[str] | None = None
+    columns: list[str] | None = None
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):

@@ -26,8 +26,9 @@ _MAGIC_ZIP = b"PK\x03\x04"
 class Reader:
     """Reads requests for one model."""
 
-    def __init__(self, signature: Signature) -> None:
+    def __init__(self, signature: Signature, columns: list[str] | None = None) -> None:
         self._inputs = signature.inputs
+        self._columns = columns or []
         self._pictures = signature.input_type.startswith("image/")
         self._names = {tensor.name: index for index, tensor in enumerate(signature.inputs)}
         for index in range(len(signature.inputs)):
@@ -60,11 +61,28 @@ class Reader:
         """Take what a user's ``input_fn`` returned: the value of the only input, or a dict by input."""
         if isinstance(value, Item):
             return value
+        value = self._without_names(value)
         if isinstance(value, dict):
             return self._item(self._by_name(value))
         if len(self._inputs) != 1:
             raise BadInput(f"the model has {len(self._inputs)} inputs; expected an object with {self._expected()}")
         return self._item({0: value})
+
+    def _without_names(self, value: Any) -> Any:
+        """Turn records by column (``{"width": 1, …}``, or a list of them) into rows; leave anything else."""
+        if isinstance(value, dict) and self._columns and not value.keys() & self._names.keys():
+            return self._row(value, "the record")
+        if isinstance(value, list) and self._columns and value and all(isinstance(record, dict) for record in value):
+            return [self._row(record, f"record {index}") for index, record in enumerate(value)]
+        return value
+
+    def _row(self, record: dict[Any, Any], which: str) -> list[Any]:
+        missing = [column for column in self._columns if column not in record]
+        unknown = [str(key) for key in record if key not in self._columns]
+        if missing or unknown:
+            fault = f"lacks {missing[0]!r}" if missing else f"has {unknown[0][:100]!r}, which is no column"
+            raise BadInput(f"{which} {fault}; expected {', '.join(self._columns)}")
+        return [record[column] for column in self._columns]
 
     def _value(self, part: Part, tensor: Tensor) -> Any:
         """Decode one part for an input: to an array, nested lists, or (a raw body's) values by name."""

@@ -7,7 +7,11 @@ import importlib
 from forecastle.errors import LoadFailed
 from forecastle.models.artifact import Artifact
 
-RUNTIMES = {"onnx": "forecastle.runtimes.onnx", "mxnet": "forecastle.runtimes.mxnet"}
+RUNTIMES = {
+    "onnx": "forecastle.runtimes.onnx",
+    "mxnet": "forecastle.runtimes.mxnet",
+    "sklearn": "forecastle.runtimes.sklearn",
+}
 """Each module has ``open(artifact)``, which returns the provider of hooks. Its framework is imported with it."""
 
 

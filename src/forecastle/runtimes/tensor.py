@@ -30,7 +30,7 @@ class TensorRuntime:
         """Load the model; the other hooks may be called from then on."""
         model = self._load()
         self.signature = model.signature
-        self._reader = Reader(model.signature)
+        self._reader = Reader(model.signature, model.columns)
         self._stacker = Stacker(model)
         self._names = [tensor.name for tensor in model.signature.outputs]
         return model
