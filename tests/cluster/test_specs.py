@@ -32,6 +32,9 @@ def test_any_other_name_is_refused_and_shown(name: str) -> None:
     [
         ("ship=shipping.py", "ship", "shipping.py"),
         ("shipping.py", "shipping", "shipping.py"),
+        ("iris.joblib", "iris", "iris.joblib"),
+        ("iris.skops", "iris", "iris.skops"),
+        ("model.tar.gz", "model", "model.tar.gz"),
         ("resnet-18=https://host/y.zip?a=b", "resnet-18", "https://host/y.zip?a=b"),
         ("https://host/some%2Dnet.zip?a=b", "some-net", "https://host/some%2Dnet.zip?a=b"),
         ("file://models/resnet-18", "resnet-18", "file://models/resnet-18"),

@@ -18,7 +18,7 @@ from forecastle.errors import UsageError
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _NAME_RULE = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 128 characters"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+]*://")
-_FILE_SUFFIXES = (".py", ".zip", ".model", ".onnx")
+_FILE_SUFFIXES = (".py", ".zip", ".model", ".onnx", ".joblib", ".pkl", ".pickle", ".skops", ".tar", ".gz", ".tgz")
 
 
 class ModelSpec(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ def _name_from(source: str) -> str:
     path = unquote(urlsplit(source).path) if _URL.match(source) else source.replace(os.sep, "/")
     last = PurePosixPath(path).name
     module = last == source and not last.endswith(_FILE_SUFFIXES) and all(map(str.isidentifier, last.split(".")))
-    name = last.rpartition(".")[2] if module else PurePosixPath(last).stem
+    name = last.rpartition(".")[2] if module else PurePosixPath(last).stem.removesuffix(".tar")
     if _NAME.fullmatch(name):
         return name
     raise UsageError(f"no model name can be made from {source!r}: write NAME=SOURCE, for instance model={source}")

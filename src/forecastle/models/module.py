@@ -9,7 +9,8 @@ import keyword
 from forecastle.errors import BadArtifact
 
 # A missing shipping.py is a missing file, not the submodule "py" of shipping: looking for that would run shipping.
-_FILE_ENDINGS = {"py", "zip", "onnx", "params", "json", "mar", "tar", "gz", "pt", "pth", "joblib", "pkl"}
+_FILE_ENDINGS = {"py", "zip", "onnx", "params", "json", "mar", "tar", "gz", "tgz", "pt", "pth"}
+_FILE_ENDINGS |= {"joblib", "pkl", "pickle", "skops"}
 
 
 def looks_like_module(source: str) -> bool:
