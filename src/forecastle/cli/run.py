@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -62,6 +63,7 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
         await management.start()
         logger.info("listening on port %d, loading %s", inference.port, ", ".join(spec.name for spec in specs))
         if await _unless(stop, _load(controller, options, specs)):
+            _collect_rarely()
             _announce(router, table.url(options.host, inference.port), table.url(options.host, management.port))
             await stop.wait()
             drain = options.drain_timeout
@@ -71,6 +73,17 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
         await controller.stop()
         await management.stop(_MANAGEMENT_DRAIN)
     return 0
+
+
+def _collect_rarely() -> None:
+    """Take what is there by now out of garbage collection, and look for cycles rarely: a request makes none.
+
+    Each request makes some dozens of objects, so that the default would look after every tenth of them or so. Measured
+    on a small ONNX model at 64 connections: 7 % more requests a second (four pairs of runs, wrk -t1 -c64 -d4).
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 1_000)
 
 
 async def _load(controller: Controller, options: ServerOptions, specs: Sequence[ModelSpec]) -> None:

@@ -34,6 +34,10 @@ class JoinedWrites:
         if self._size > HELD_AT_MOST:
             self._flush()
 
+    def is_closing(self) -> bool:
+        """Say whether the transport closes; asked for every reply, so not by way of ``__getattr__``."""
+        return self._transport.is_closing()
+
     def close(self) -> None:
         """Write what is held, then close."""
         self._flush()
