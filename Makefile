@@ -7,6 +7,8 @@ UV := .tools/bin/uv
 # scikit-image is here for one picture; what it computes with stays out (scipy is what scikit-learn needs, in tests).
 SYNC := sync --locked --no-install-package networkx --no-install-package imageio \
 	--no-install-package tifffile --no-install-package lazy-loader
+# Installed by pip, which takes a build for the CPU where it is told of one; without (TORCH=) its tests are skipped.
+TORCH ?= torch==2.13.0
 LOCK := pyproject.toml dropin/pyproject.toml uv.lock
 
 # Stamps lie in what they vouch for and name the version of Python: another one makes the environment anew.
@@ -18,10 +20,10 @@ DEV_STAMP := .venv/.dev-$(VERSION)
 export UV_PROJECT_ENVIRONMENT := .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench setup clean python
+.PHONY: help demo test test-tensorflow lint types bench setup clean python
 
 help: ## show this text
-	@awk -F ': ## ' '/^[a-z]+: ## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "  make %-15s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "PYTHON=python3.12 make … chooses the Python of the environment (3.10 to 3.13)."
 
 demo: ## serve a real ImageNet model and ask it what a picture shows (DEMO=once ends after the answer, PORT=8080)
@@ -31,6 +33,12 @@ demo: $(DEMO_STAMP)
 test: ## everything that must hold before a commit: lint, types and all tests
 test: lint types
 	.venv/bin/pytest -n 4
+
+test-tensorflow: ## the tests of TensorFlow's runtime, in an environment of their own (1.4 GB)
+test-tensorflow: $(TOOLS_STAMP)
+	@UV_PROJECT_ENVIRONMENT=.cache/tensorflow $(UV) $(SYNC) --quiet \
+		--python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --extra tensorflow --extra mxnet --group dev
+	.cache/tensorflow/bin/pytest tests/runtimes/test_tensorflow.py
 
 lint: ## ruff's rules and its format
 lint: $(DEV_STAMP)
@@ -70,5 +78,7 @@ $(DEMO_STAMP): $(TOOLS_STAMP) $(LOCK) | python
 	@touch $@
 
 $(DEV_STAMP): $(TOOLS_STAMP) $(LOCK) | python
-	@$(UV) $(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --all-extras --group dev --group demo
+	@$(UV) $(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --all-extras --no-extra torch \
+		--no-extra tensorflow --group dev --group demo
+	@$(if $(TORCH),PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore .venv/bin/pip install --quiet --no-warn-conflicts "$(TORCH)")
 	@touch $@ $(DEMO_STAMP)

@@ -12,7 +12,7 @@ from forecastle.models.mms import find_files
 from models.builders import MMS, SIGNATURE, make_directory, make_onnx, make_tar, make_zip
 from models.web import Site
 
-EXPECTED_WORDS = "expected an MMS archive .* an .onnx file .* a hook file .* or an importable module"
+EXPECTED_WORDS = "expected an MMS archive .* a model file .* a hook file .* or an importable module"
 
 
 ONNX = make_onnx()
@@ -164,7 +164,7 @@ def test_a_zip_with_an_onnx_file_is_one(here: Path) -> None:
 
 def test_two_onnx_files_are_not_chosen_from(here: Path) -> None:
     make_directory(here / "net", {"a.onnx": ONNX, "b.onnx": ONNX})
-    with pytest.raises(BadArtifact, match=r"net holds 2 ONNX files \(a.onnx, b.onnx\); expected exactly one"):
+    with pytest.raises(BadArtifact, match=r"net holds 2 model files \(a.onnx, b.onnx\); expected exactly one"):
         find("net")
 
 

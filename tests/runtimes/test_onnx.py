@@ -8,7 +8,7 @@ import pytest
 from forecastle.errors import BadArtifact, LoadFailed
 from forecastle.models.artifact import Artifact
 from forecastle.models.signature import Signature, Tensor
-from forecastle.runtimes import onnx
+from forecastle.runtimes import onnx, threads
 from runtimes import networks
 
 
@@ -69,6 +69,6 @@ def test_a_broken_model_is_refused_in_one_line(tmp_path: Path) -> None:
 def test_a_wrong_number_of_threads_is_refused_with_the_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    monkeypatch.setenv(onnx.THREADS, value)
-    with pytest.raises(LoadFailed, match=f"{onnx.THREADS} is {value!r}"):
+    monkeypatch.setenv(threads.THREADS, value)
+    with pytest.raises(LoadFailed, match=f"{threads.THREADS} is {value!r}"):
         signature(networks.dense(tmp_path / "m.onnx"))

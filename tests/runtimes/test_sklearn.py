@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import skops.io
 from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -110,3 +111,37 @@ def test_pytorchs_own_pickles_are_none_of_scikit_learn(tmp_path: Path) -> None:
     (tmp_path / "m.pth").write_bytes(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19." + b"\x80\x02M\xe9\x03.")
     with pytest.raises(UnknownArtifact):
         open_artifact(str(tmp_path / "m.pth"), cache=tmp_path)
+
+
+def test_a_script_that_only_loads_the_model_has_the_runtimes_other_hooks(classifier: Any, tmp_path: Path) -> None:
+    joblib.dump(classifier, tmp_path / "model.joblib")
+    (tmp_path / "code").mkdir()
+    script = "import joblib\ndef model_fn(model_dir):\n    return joblib.load(model_dir + '/model.joblib')\n"
+    (tmp_path / "code" / "inference.py").write_text(script)
+    served, info = load_model(open_artifact(str(tmp_path), cache=tmp_path / "cache"))
+    assert info.together
+    assert ask(served, raw(FLOWERS[:1].tolist()))[0][0] == ["setosa"]
+
+
+def test_a_script_that_makes_what_the_runtime_does_not_know_is_served_by_its_own_hooks(
+    classifier: Any, tmp_path: Path
+) -> None:
+    joblib.dump(classifier, tmp_path / "model.joblib")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "inference.py").write_text("def model_fn(model_dir):\n    return sum\n")
+    served, info = load_model(open_artifact(str(tmp_path), cache=tmp_path / "cache"))
+    assert not info.together
+    assert ask(served, raw([1, 2, 3]))[0] == 6
+
+
+def test_a_missing_feature_is_null_where_the_model_takes_one_and_the_clients_fault_elsewhere(
+    classifier: Any, tmp_path: Path
+) -> None:
+    trees = HistGradientBoostingClassifier(max_iter=5).fit(FLOWERS, SPECIES)
+    joblib.dump(trees, tmp_path / "trees.joblib")
+    row = [*FLOWERS[0, :3].tolist(), None]
+    answer = ask(hooks(tmp_path / "trees.joblib", tmp_path), raw(row))[0]
+    np.testing.assert_allclose(answer[1], trees.predict_proba([[*FLOWERS[0, :3], np.nan]])[0], rtol=1e-6)
+    joblib.dump(classifier, tmp_path / "lines.joblib")
+    with pytest.raises(BadInput, match=r"X\[3\] is null; expected a number"):
+        ask(hooks(tmp_path / "lines.joblib", tmp_path), raw(row))

@@ -14,11 +14,12 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from forecastle.errors import UsageError
+from forecastle.models.formats import ENDINGS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _NAME_RULE = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 128 characters"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+]*://")
-_FILE_SUFFIXES = (".py", ".zip", ".model", ".onnx", ".joblib", ".pkl", ".pickle", ".skops", ".tar", ".gz", ".tgz")
+_FILE_SUFFIXES = (".py", ".zip", ".model", ".tar", ".gz", ".tgz", *ENDINGS)
 
 
 class ModelSpec(msgspec.Struct, frozen=True):

@@ -26,8 +26,8 @@ def input_fn(input_data: bytes, content_type: str) -> Any:
 
 
 def predict_fn(data: Any, model: Any) -> Any:
-    """Call the model with the data."""
-    return model(data)
+    """Call the model with the data; one that cannot be called predicts."""
+    return model(data) if callable(model) else model.predict(data)
 
 
 def output_fn(prediction: Any, accept: MIMEAccept) -> tuple[bytes, str]:

@@ -51,7 +51,7 @@ def load(manager: pluggy.PluginManager, runtime: object | None, model_dir: str) 
     excluded = [name for name in ("input_fn", "predict_fn", "output_fn") if chain.user(name)]
     if transform is not None and excluded:
         raise LoadFailed(f"transform_fn replaces input_fn, predict_fn and output_fn; found it beside {excluded[0]}")
-    model = chain.resolve("model_fn")(model_dir)
+    model, chain = _model(chain, model_dir)
     predict_fn, output_fn = chain.resolve("predict_fn"), chain.resolve("output_fn")
     predict_batch_fn = chain.wide("predict_batch_fn", unless="predict_fn")
     ping_fn = chain.own("ping_fn")
@@ -68,16 +68,28 @@ def load(manager: pluggy.PluginManager, runtime: object | None, model_dir: str) 
     )
 
 
+def _model(chain: _Chain, model_dir: str) -> tuple[Any, _Chain]:
+    """Load the model. One of a user's own is served by the runtime if that knows its kind, else without a runtime."""
+    user = chain.user("model_fn")
+    model = None if user is None else user(model_dir)
+    if model is None:
+        return chain.resolve("model_fn")(model_dir), chain
+    adopt: Callable[[Any], bool] | None = getattr(chain.runtime, "adopt_fn", None)
+    if adopt is not None and adopt(model):
+        return model, chain
+    return model, _Chain(chain.manager, None)
+
+
 class _Chain:
     """The order of precedence for each hook."""
 
     def __init__(self, manager: pluggy.PluginManager, runtime: object | None) -> None:
-        self._manager = manager
-        self._runtime = runtime
+        self.manager = manager
+        self.runtime = runtime
 
     def user(self, name: str) -> Callable[..., Any] | None:
         """Return the user's hook, called by position; of several, pluggy's order and its wrappers hold."""
-        caller: pluggy.HookCaller | None = getattr(self._manager.hook, name, None)
+        caller: pluggy.HookCaller | None = getattr(self.manager.hook, name, None)
         implementations = caller.get_hookimpls() if caller is not None else []
         if caller is None or caller.spec is None or not implementations:
             return None
@@ -89,7 +101,7 @@ class _Chain:
 
     def own(self, name: str) -> Callable[..., Any] | None:
         """Return the hook of the user or the runtime, if either has one."""
-        user, runtime = self.user(name), getattr(self._runtime, name, None)
+        user, runtime = self.user(name), getattr(self.runtime, name, None)
         if user is None or runtime is None:
             return user or runtime
         return _first(user, runtime)
@@ -104,7 +116,7 @@ class _Chain:
         user = self.user(name)
         if user is not None or self.user(unless) is not None:
             return user
-        return getattr(self._runtime, name, None)
+        return getattr(self.runtime, name, None)
 
 
 def _first(first: Callable[..., Any], then: Callable[..., Any]) -> Callable[..., Any]:

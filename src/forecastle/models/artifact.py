@@ -10,18 +10,18 @@ import msgspec
 from forecastle.errors import BadArtifact, SourceNotFound, UnknownArtifact, UsageError
 from forecastle.models import mms
 from forecastle.models.fetch import fetch, local_path
+from forecastle.models.formats import HEAD, SAVED_MODEL, Format, described, format_of
 from forecastle.models.members import archive_format
 from forecastle.models.module import is_module, looks_like_module
-from forecastle.models.onnx_file import onnx_fault
-from forecastle.models.pickles import is_pickle, is_skops
 from forecastle.models.progress import Progress, silent
 from forecastle.models.signature import parse_signature
 from forecastle.models.unpack import unpack
 
 EXPECTED = (
     "expected an MMS archive (.zip or .model with <prefix>-symbol.json, <prefix>-0000.params and signature.json) or "
-    "its directory, an .onnx file or a directory with one, a scikit-learn model (.joblib, .pkl or .skops), a directory "
-    "with code/inference.py, a hook file (.py), or an importable module"
+    "its directory, a model file (.onnx, .joblib, .pkl, .skops, XGBoost's .json or .ubj, LightGBM's .txt, "
+    "TorchScript's .pt, .pt2, .keras, .h5) or a directory with one, a TensorFlow SavedModel, a directory with "
+    "code/inference.py, a hook file (.py), or an importable module"
 )
 
 
@@ -51,7 +51,10 @@ def open_artifact(source: str, *, cache: Path, progress: Progress | None = None)
     | --- | --- | --- |
     | ``mms archive`` | ``mxnet`` | the directory with symbol, parameters and a valid signature.json |
     | ``onnx`` | ``onnx`` | the file, or the directory that holds exactly one (and perhaps signature.json, synset.txt) |
-    | ``sklearn`` | ``sklearn`` | a file of skops, or of joblib or pickle |
+    | ``sklearn``, ``skops`` | ``sklearn`` | the file |
+    | ``xgboost``, ``lightgbm``, ``keras`` | of the same name | the file |
+    | ``torchscript``, ``torch export`` | ``torch`` | the file |
+    | ``saved model`` | ``tensorflow`` | the directory with saved_model.pb |
     | ``hook file`` | ``script`` | the file |
     | ``script directory`` | ``script`` | a directory with ``code/inference.py`` and none of the models above |
     | ``module`` | ``script`` | the dotted name; the module itself is not imported |
@@ -98,25 +101,22 @@ def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Arti
         return _recognise_directory(path, source)
     if not path.is_file():
         raise UnknownArtifact(f"{source} is neither a file nor a directory; {EXPECTED}")
+    found = format_of(path, source)
+    if found is not None:
+        if found.kind == "onnx":
+            _check_signature(path.with_name(mms.SIGNATURE), source)
+        return Artifact(found.kind, found.runtime, str(path), source)
     with path.open("rb") as file:
-        head = file.read(512)
-    if is_skops(path) or is_pickle(head, path.name):
-        return Artifact("sklearn", "sklearn", str(path), source)
+        head = file.read(HEAD)
     if archive_format(head):
         return _recognise_directory(unpack(path, cache, origin=source, progress=progress), source)
     if path.suffix == ".py":
         return Artifact("hook file", "script", str(path), source)
-    fault = onnx_fault(path)
-    if fault is None:
-        _check_signature(path.with_name(mms.SIGNATURE), source)
-        return Artifact("onnx", "onnx", str(path), source)
-    if path.suffix == ".onnx":
-        raise BadArtifact(f"{source} is no ONNX model: {fault}; it is {_describe(head)}")
     if mms.is_mms([path.name]):
         raise UnknownArtifact(
             f"{source} is one part of an MMS archive; give the archive, or the directory of its parts"
         )
-    raise UnknownArtifact(f"{source} is {_describe(head)}; {EXPECTED}")
+    raise UnknownArtifact(f"{source} is {described(head)}; {EXPECTED}")
 
 
 def _recognise_directory(directory: Path, source: str) -> Artifact:
@@ -138,17 +138,36 @@ def _model_in(directory: Path, source: str, *, script: bool) -> Artifact:
         files = mms.find_files(directory, source)
         _check_signature(files.signature, source)
         return Artifact("mms archive", "mxnet", str(directory), source)
-    if len(models) > 1:
-        raise BadArtifact(f"{source} holds {len(models)} ONNX files ({mms.listing(models)}); expected exactly one")
-    if models:
-        if fault := onnx_fault(directory / models[0]):
-            raise BadArtifact(f"{source}: {models[0]} is no ONNX model: {fault}")
+    if SAVED_MODEL in names:
+        return Artifact("saved model", "tensorflow", str(directory), source)
+    formats = _formats(directory, names, source, lenient=script)
+    if len(formats) == 1:
+        ((name, found),) = formats.items()
+        if found.kind != "onnx":
+            return Artifact(found.kind, found.runtime, str(directory / name), source)
         _check_signature(directory / mms.SIGNATURE, source)
         return Artifact("onnx", "onnx", str(directory), source)
     if script:
         return Artifact("script directory", "script", str(directory), source)
-    found = mms.listing(entry.name + "/" * entry.is_dir() for entry in entries)
-    raise UnknownArtifact(f"{source} holds {found}; {EXPECTED}")
+    if formats:
+        raise BadArtifact(f"{source} holds {len(formats)} model files ({mms.listing(formats)}); expected exactly one")
+    listed = mms.listing(entry.name + "/" * entry.is_dir() for entry in entries)
+    raise UnknownArtifact(f"{source} holds {listed}; {EXPECTED}")
+
+
+def _formats(directory: Path, names: list[str], source: str, *, lenient: bool) -> dict[str, Format]:
+    """Return the model files of a directory; beside a script, what can be served only by the script is no fault."""
+    found: dict[str, Format] = {}
+    for name in names:
+        try:
+            format_ = format_of(directory / name, f"{source}: {name}")
+        except BadArtifact:
+            if not lenient:
+                raise
+            continue
+        if format_ is not None:
+            found[name] = format_
+    return found
 
 
 def _descend(directory: Path) -> Path:
@@ -167,7 +186,3 @@ def _check_signature(path: Path, source: str) -> None:
     """A wrong signature ends the start here, before any replica."""
     if path.is_file():
         parse_signature(path.read_bytes(), f"{mms.SIGNATURE} of {source}")
-
-
-def _describe(head: bytes) -> str:
-    return f"a file that begins with {head[:16]!r}" if head else "an empty file"

@@ -7,10 +7,10 @@ import importlib.util
 import keyword
 
 from forecastle.errors import BadArtifact
+from forecastle.models.formats import ENDINGS
 
 # A missing shipping.py is a missing file, not the submodule "py" of shipping: looking for that would run shipping.
-_FILE_ENDINGS = {"py", "zip", "onnx", "params", "json", "mar", "tar", "gz", "tgz", "pt", "pth"}
-_FILE_ENDINGS |= {"joblib", "pkl", "pickle", "skops"}
+_FILE_ENDINGS = {"py", "zip", "params", "mar", "tar", "gz", "tgz", *(ending[1:] for ending in ENDINGS)}
 
 
 def looks_like_module(source: str) -> bool:

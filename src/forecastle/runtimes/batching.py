@@ -32,13 +32,15 @@ class TensorModel:
 
     ``run`` takes an array for each of the signature's inputs, by name, and returns the outputs in the signature's
     order: arrays, or lists of what is no tensor. ``labels`` are a classifier's, in the order of its scores; ``columns``
-    are the names of the one input's features, by which records may come.
+    are the names of the one input's features, by which records may come. ``missing`` says that a feature may be null,
+    or an empty cell of CSV; it becomes NaN.
     """
 
     signature: Signature
     run: Run
     labels: list[str] | None = None
     columns: list[str] | None = None
+    missing: bool = False
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):

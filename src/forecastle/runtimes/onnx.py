@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,11 @@ import onnxruntime as ort
 
 from forecastle.errors import BadArtifact, LoadFailed
 from forecastle.models.artifact import Artifact
-from forecastle.models.mms import SIGNATURE, SYNSET
-from forecastle.models.signature import Signature, Tensor, read_signature
-from forecastle.models.synset import read_synset
+from forecastle.models.signature import Signature, Tensor
+from forecastle.runtimes import described
 from forecastle.runtimes.batching import TensorModel
 from forecastle.runtimes.tensor import TensorRuntime
-
-THREADS = "FORECASTLE_THREADS"
-"""The environment variable for the threads of one session: 1 unless set, since replicas are how the cores are used."""
+from forecastle.runtimes.threads import threads
 
 _DTYPES = {"float": "float32", "double": "float64", "string": "str"}
 
@@ -36,7 +32,7 @@ def make_session(model: bytes | str, origin: str = "the model") -> ort.Inference
         LoadFailed: ``FORECASTLE_THREADS`` is no number of threads.
     """
     options = ort.SessionOptions()
-    options.intra_op_num_threads = _threads()
+    options.intra_op_num_threads = threads()
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     # A thread that spins while it waits takes its core from the other replicas and from the frontend.
@@ -67,12 +63,11 @@ def _load(artifact: Artifact) -> TensorModel:
         (path,) = path.glob("*.onnx")
     session = make_session(str(path), artifact.source)
     signature = tensors(session, artifact.source)
-    stated, synset = path.with_name(SIGNATURE), path.with_name(SYNSET)
-    if stated.is_file():
-        signature = _merged(read_signature(stated), signature, artifact.source)
+    given = described.stated(path)
+    if given is not None:
+        signature = _merged(given, signature, artifact.source)
     names = [tensor.name for tensor in signature.outputs]
-    labels = read_synset(synset) if synset.is_file() else None
-    return TensorModel(signature, lambda feed: session.run(names, feed), labels)
+    return TensorModel(signature, lambda feed: session.run(names, feed), described.labels(path))
 
 
 def _tensor(node: Any) -> Tensor:
@@ -121,10 +116,3 @@ def _matched(what: str, stated: tuple[Tensor, ...], found: tuple[Tensor, ...], o
 
 def _show(shape: tuple[int | None, ...]) -> str:
     return str([size or 0 for size in shape])
-
-
-def _threads() -> int:
-    value = os.environ.get(THREADS, "1")
-    if value.isascii() and value.isdigit() and int(value) > 0:
-        return int(value)
-    raise LoadFailed(f"{THREADS} is {value!r}; expected a number of threads, 1 or more")

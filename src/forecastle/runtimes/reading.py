@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
 import warnings
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from forecastle import media
 from forecastle.errors import BadInput, UnsupportedMediaType
@@ -26,8 +29,9 @@ _MAGIC_ZIP = b"PK\x03\x04"
 class Reader:
     """Reads requests for one model."""
 
-    def __init__(self, signature: Signature, columns: list[str] | None = None) -> None:
+    def __init__(self, signature: Signature, columns: list[str] | None = None, *, missing: bool = False) -> None:
         self._inputs = signature.inputs
+        self._missing = missing
         self._columns = columns or []
         self._pictures = signature.input_type.startswith("image/")
         self._names = {tensor.name: index for index, tensor in enumerate(signature.inputs)}
@@ -62,6 +66,8 @@ class Reader:
         if isinstance(value, Item):
             return value
         value = self._without_names(value)
+        if self._missing:
+            value = _filled(value)
         if isinstance(value, dict):
             return self._item(self._by_name(value))
         if len(self._inputs) != 1:
@@ -160,6 +166,15 @@ class Reader:
             f"{tensor.name!r} (or 'input{index}')" if tensor.name != f"input{index}" else repr(tensor.name)
             for index, tensor in enumerate(self._inputs)
         )
+
+
+def _filled(value: Any) -> Any:
+    """Put NaN where a row of features has nothing."""
+    if isinstance(value, list):
+        return [_filled(row) for row in value]
+    if isinstance(value, np.ndarray):
+        return value
+    return math.nan if value is None or value == "" else value
 
 
 def _readable(tensor: Tensor) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 
 import joblib
 import numpy as np
+import sklearn.utils
 import skops.io
 from skops.io.exceptions import UntrustedTypesFoundException
 
 from forecastle.errors import BadArtifact, LoadFailed
 from forecastle.models.artifact import Artifact
-from forecastle.models.pickles import is_skops
 from forecastle.models.signature import Signature, Tensor
 from forecastle.runtimes.batching import Run, TensorModel
 from forecastle.runtimes.convert import Array
@@ -36,23 +36,39 @@ INPUT, PREDICTION, PROBABILITIES = "X", "prediction", "probabilities"
 
 def open(artifact: Artifact) -> TensorRuntime:  # noqa: A001 -- the name that every runtime's module has
     """Return the hooks of a model that has ``predict``; a classifier gives probabilities too, if it can."""
-    return TensorRuntime(lambda: _load(artifact))
+    return TensorRuntime(lambda: _load(artifact), adopt=_served)
 
 
 def _load(artifact: Artifact) -> TensorModel:
-    model = _read(Path(artifact.path), artifact.source)
-    if not callable(getattr(model, "predict", None)):
+    model = _read(artifact)
+    served = _served(model)
+    if served is None:
         raise BadArtifact(f"{artifact.source} holds a {type(model).__name__}, which has no predict; expected a model")
+    return served
+
+
+def _served(model: Any) -> TensorModel | None:
+    if not callable(getattr(model, "predict", None)):
+        return None
     # Rows come without names; that a model was fitted with them is no news to anybody.
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
-    columns = getattr(model, "feature_names_in_", None)
-    return TensorModel(
-        _signature(model), _run(model), columns=None if columns is None else [str(column) for column in columns]
-    )
+    names = getattr(model, "feature_names_in_", None)
+    columns = None if names is None else [str(name) for name in names]
+    return TensorModel(_signature(model), _run(model), columns=columns, missing=_takes_missing(model))
 
 
-def _read(path: Path, origin: str) -> Any:
-    if is_skops(path):
+def _takes_missing(model: Any) -> bool:
+    """Say whether the model knows what to do with a feature that is missing, as trees and imputers do."""
+    get_tags = getattr(sklearn.utils, "get_tags", None)  # since scikit-learn 1.6
+    try:
+        return get_tags is not None and bool(get_tags(model).input_tags.allow_nan)
+    except (AttributeError, TypeError, ValueError):  # an estimator of somebody else's making
+        return False
+
+
+def _read(artifact: Artifact) -> Any:
+    path, origin = Path(artifact.path), artifact.source
+    if artifact.kind == "skops":
         try:
             return skops.io.load(path)
         except UntrustedTypesFoundException as error:

@@ -11,6 +11,11 @@ RUNTIMES = {
     "onnx": "forecastle.runtimes.onnx",
     "mxnet": "forecastle.runtimes.mxnet",
     "sklearn": "forecastle.runtimes.sklearn",
+    "xgboost": "forecastle.runtimes.xgboost",
+    "lightgbm": "forecastle.runtimes.lightgbm",
+    "torch": "forecastle.runtimes.torch",
+    "keras": "forecastle.runtimes.keras",
+    "tensorflow": "forecastle.runtimes.tensorflow",
 }
 """Each module has ``open(artifact)``, which returns the provider of hooks. Its framework is imported with it."""
 
@@ -26,8 +31,9 @@ def open_runtime(artifact: Artifact) -> object:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("forecastle"):
             raise
+        package = error.name.partition(".")[0]
         raise LoadFailed(
-            f"the {artifact.runtime} runtime needs the package {error.name!r}: "
+            f"the {artifact.runtime} runtime needs the package {package!r}: "
             f"pip install 'forecastle[{artifact.runtime}]'"
         ) from error
     runtime: object = module.open(artifact)

@@ -20,30 +20,46 @@ _JSON_FIRST = (("*/*", 1), (media.JSON, 1))
 
 
 class TensorRuntime:
-    """Hooks over a ``TensorModel``, which ``load`` makes when the model is loaded."""
+    """Hooks over a ``TensorModel``, which ``load`` makes when the model is loaded.
 
-    def __init__(self, load: Callable[[], TensorModel]) -> None:
+    ``adopt`` makes one of what a user's ``model_fn`` returned, or returns ``None`` where that is nothing it knows.
+    """
+
+    def __init__(
+        self, load: Callable[[], TensorModel], adopt: Callable[[Any], TensorModel | None] | None = None
+    ) -> None:
         self._load = load
+        self._adopt = adopt
         self.signature: Signature | None = None
 
     def model_fn(self, model_dir: str) -> TensorModel:  # noqa: ARG002 -- the artifact says where it lies
         """Load the model; the other hooks may be called from then on."""
         model = self._load()
+        self._use(model)
+        return model
+
+    def adopt_fn(self, model: Any) -> bool:
+        """Say whether the other hooks can serve a model that a user's ``model_fn`` returned; if so, they now do."""
+        adopted = None if self._adopt is None else self._adopt(model)
+        if adopted is not None:
+            self._use(adopted)
+        return adopted is not None
+
+    def _use(self, model: TensorModel) -> None:
         self.signature = model.signature
-        self._reader = Reader(model.signature, model.columns)
+        self._reader = Reader(model.signature, model.columns, missing=model.missing)
         self._stacker = Stacker(model)
         self._names = [tensor.name for tensor in model.signature.outputs]
-        return model
 
     def inputs_fn(self, parts: list[Part]) -> Item:
         """Read a request's parts: see ``Reader``."""
         return self._reader.read(parts)
 
-    def predict_fn(self, data: Any, model: TensorModel) -> Prediction:
+    def predict_fn(self, data: Any, model: Any) -> Prediction:
         """Predict one item, or what a user's ``input_fn`` made of the request."""
         return self.predict_batch_fn([data], model)[0]
 
-    def predict_batch_fn(self, batch: list[Any], model: TensorModel) -> list[Prediction]:  # noqa: ARG002
+    def predict_batch_fn(self, batch: list[Any], model: Any) -> list[Prediction]:  # noqa: ARG002
         """Predict items together where they fit together."""
         return self._stacker.predict([self._reader.value(item) for item in batch])
 
