@@ -12,6 +12,7 @@ a traceback, a path of the server or another client's data.
     │   ├── SourceNotFound            nothing lies at the path or URL
     │   ├── UnknownArtifact           what lies there is no model we recognise
     │   ├── BadArtifact               it is one, but broken, unsafe or inconsistent
+    │   ├── InstallFailed             its requirements could not be installed
     │   ├── LoadFailed                the replica could not load it
     │   └── AddressInUse              the port is taken
     └── RequestError                  one request, at the step where it is raised
@@ -79,6 +80,10 @@ class UnknownArtifact(StartError):
 
 class BadArtifact(StartError):
     """A recognised artifact that is broken, unsafe to unpack or contradicts itself."""
+
+
+class InstallFailed(StartError):
+    """The requirements of a model could not be installed; the message ends with what the installer said."""
 
 
 class LoadFailed(StartError):

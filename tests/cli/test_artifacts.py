@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from cli.process import SHIPPING
-from forecastle.cli.artifacts import INSTALLED, find
+from forecastle.cli.artifacts import find
+from forecastle.cluster.prepare import INSTALLED
 from forecastle.cluster.specs import ModelSpec
 from forecastle.errors import SourceNotFound
 
@@ -16,7 +17,7 @@ def test_every_model_s_artifact_is_found_in_order(tmp_path: Path) -> None:
     file.write_text(SHIPPING)
     specs = [ModelSpec("a", str(file)), ModelSpec("b", None), ModelSpec("c", "json.tool")]
     found = asyncio.run(find(specs, tmp_path / "cache"))
-    assert [(artifact.kind, artifact.path) for artifact in found] == [
+    assert [(artifact.kind, artifact.path) for _, artifact in found] == [
         ("hook file", str(file)),
         (INSTALLED.kind, ""),
         ("module", "json.tool"),

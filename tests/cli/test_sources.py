@@ -35,14 +35,16 @@ def test_a_flag_wins_over_the_environment_it_over_the_file_it_over_the_default(
 
 
 def test_every_option_is_a_flag_a_variable_and_a_key_of_the_file(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    needs = folder / "r.txt"
+    needs.touch()
     texts = {
-        "host": "::1", "port": "1", "management_host": "::2",
+        "host": "::1", "port": "1", "management_host": "::2", "requirements": "a=r.txt",
         "management_port": "2", "replicas": "a=2", "batch_size": "3", "batch_delay": "2ms",
         "timeout": "3s", "max_body": "4kB", "log_level": "debug", "drain_timeout": "5", "start_timeout": "6m",
         "queue_size": "7", "cache_dir": "there", "model_root": "here", "multi_model": "true",
     }  # fmt: skip
     wanted = {
-        "host": "::1", "port": 1, "management_host": "::2",
+        "host": "::1", "port": 1, "management_host": "::2", "requirements": [("a", str(needs))],
         "management_port": 2, "replicas": [("a", 2)], "batch_size": 3, "batch_delay": 0.002,
         "timeout": 3.0, "max_body": 4000, "log_level": "debug", "drain_timeout": 5.0, "start_timeout": 360.0,
         "queue_size": 7, "cache_dir": Path("there"), "model_root": Path("here"), "multi_model": True,
@@ -165,3 +167,27 @@ def test_a_wrong_model_of_the_file_is_refused_by_name(folder: Path, text: str, m
     file.write_text(text)
     with pytest.raises(UsageError, match=message):
         sources.models(file, ServerOptions())
+
+
+def test_requirements_of_a_models_table_are_lines_or_a_file_beside_the_file_of_settings(folder: Path) -> None:
+    (folder / "there").mkdir()
+    file = folder / "there" / "f.toml"
+    needs = folder / "there" / "r.txt"
+    needs.touch()
+    file.write_text(
+        '[models.a]\nsource = "a.py"\nrequirements = ["numpy<2", "six"]\n'
+        '[models.b]\nsource = "b.py"\nrequirements = "r.txt"\n[models]\nc = "c.py"\n'
+    )
+    found = {spec.name: spec.requirements for spec in sources.models(file, ServerOptions(cache_dir=folder))}
+    assert found == {"a": ("numpy<2", "six"), "b": (f"-r {needs}",), "c": ()}
+    named = ServerOptions(cache_dir=folder, requirements={"a": "/other.txt", "*": "/all.txt"})
+    found = {spec.name: spec.requirements for spec in sources.models(file, named)}
+    assert found == {"a": ("-r /other.txt",), "b": (f"-r {needs}",), "c": ("-r /all.txt",)}
+
+
+@pytest.mark.parametrize("value", ['"gone.txt"', "[]", "[1]", "3", '[""]'])
+def test_requirements_that_are_none_are_refused_with_what_is_expected(folder: Path, value: str) -> None:
+    file = folder / "f.toml"
+    file.write_text(f'[models.a]\nsource = "a.py"\nrequirements = {value}\n')
+    with pytest.raises(UsageError, match=r'models\.a\.requirements in .* must be a list such as \["numpy<2"\], or'):
+        sources.models(file, ServerOptions(cache_dir=folder))

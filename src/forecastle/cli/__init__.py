@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, Parameter
 
-from forecastle.cli import sources
+from forecastle.cli import env, sources
 from forecastle.cli.serve import serve
 from forecastle.errors import StartError, UsageError
 
@@ -33,6 +33,7 @@ app = App(
     default_parameter=Parameter(negative=()),
 )
 app.command(serve)
+app.command(env.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

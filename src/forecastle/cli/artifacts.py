@@ -1,4 +1,4 @@
-"""From the models' sources to artifacts: opened in a thread, so that the server answers ``/ping`` meanwhile."""
+"""From the models' sources to what their replicas start with: made in a thread, so that ``/ping`` is answered."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TransferSpeedColumn
 from rich.progress import Progress as Bars
 
+from forecastle.cluster.prepare import prepared
 from forecastle.cluster.specs import ModelSpec
-from forecastle.models.artifact import Artifact, open_artifact
+from forecastle.models.artifact import Artifact
 from forecastle.models.progress import Progress, silent
 
-INSTALLED = Artifact(kind="plugins", runtime="script", path="", source="the installed plugins")
-"""The hook packages of the environment, which are one model."""
+Found = list[tuple[ModelSpec, Artifact]]
 
 
-async def find(specs: Sequence[ModelSpec], cache: Path) -> list[Artifact]:
-    """Open each model's source, in order; a terminal shows how far downloads and archives are.
+async def find(specs: Sequence[ModelSpec], cache: Path) -> Found:
+    """Open each model's source and make its environment, in order; a terminal shows how far each step is.
 
     The thread that does the work does not hold up the process's end: who cancels this need not wait for a download.
 
     Raises:
-        StartError: a source cannot be found, recognised or unpacked.
+        StartError: a source cannot be found, recognised or unpacked, or its requirements cannot be installed.
     """
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[list[Artifact]] = loop.create_future()
+    found: asyncio.Future[Found] = loop.create_future()
 
-    def settle(artifacts: list[Artifact] | Exception) -> None:
+    def settle(result: Found | Exception) -> None:
         if found.done():
             return
-        if isinstance(artifacts, Exception):
-            found.set_exception(artifacts)
+        if isinstance(result, Exception):
+            found.set_exception(result)
         else:
-            found.set_result(artifacts)
+            found.set_result(result)
 
     def work() -> None:
         try:
             with _shown() as progress:
-                result: list[Artifact] | Exception = [_open(spec, cache, progress) for spec in specs]
+                result: Found | Exception = [_open(spec, cache, progress) for spec in specs]
         except Exception as error:  # noqa: BLE001 -- raised again where the result is awaited
             result = error
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the wish to know
@@ -53,13 +53,11 @@ async def find(specs: Sequence[ModelSpec], cache: Path) -> list[Artifact]:
     return await found
 
 
-def _open(spec: ModelSpec, cache: Path, progress: Progress) -> Artifact:
-    if spec.source is None:
-        return INSTALLED
+def _open(spec: ModelSpec, cache: Path, progress: Progress) -> tuple[ModelSpec, Artifact]:
     # Replicas can import what lies in the working folder; a console script's process cannot by itself.
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)
-    return open_artifact(spec.source, cache=cache, progress=progress)
+    return prepared(spec, cache=cache, progress=progress)
 
 
 @contextlib.contextmanager

@@ -87,8 +87,7 @@ def _collect_rarely() -> None:
 
 
 async def _load(controller: Controller, options: ServerOptions, specs: Sequence[ModelSpec]) -> None:
-    found = await artifacts.find(specs, options.cache_dir)
-    await controller.start(list(zip(specs, found, strict=True)))
+    await controller.start(await artifacts.find(specs, options.cache_dir))
 
 
 def _announce(router: Router, inference: str, management: str) -> None:

@@ -23,6 +23,7 @@ _Delay = Annotated[float, Parameter(converter=sources.reads(values.delay), show_
 _Duration = Annotated[float, Parameter(converter=sources.reads(values.duration), show_default="{:g}s".format)]
 _Size = Annotated[int, Parameter(converter=sources.reads(values.size), show_default=lambda size: f"{size // 10**6}MB")]
 _LogLevel = Annotated[values.LogLevel, Parameter(converter=sources.reads(values.log_level))]
+_Files = Annotated[list[values.NameFile], Parameter(converter=sources.reads_all(values.files), n_tokens=1)]
 _Replicas = Annotated[list[values.NameCount], Parameter(converter=sources.reads_all(values.replicas), n_tokens=1)]
 
 
@@ -34,6 +35,7 @@ def serve(
     management_host: str = _DEFAULTS.management_host,
     management_port: _Port = _DEFAULTS.management_port,
     replicas: _Replicas | None = None,
+    requirements: _Files | None = None,
     batch_size: _Count = _DEFAULTS.batch_size,
     batch_delay: _Delay = _DEFAULTS.batch_delay,
     timeout: _Duration = _DEFAULTS.timeout,
@@ -62,6 +64,8 @@ def serve(
         management_host: The address to listen on for metrics and management.
         management_port: The port for metrics and management; 0 for any free one.
         replicas: Processes per model: NAME=N for one model, N for all; may be repeated.
+        requirements: A requirements.txt to install for a model, in an environment of its own: NAME=FILE for one
+            model, FILE for all; may be repeated.
         batch_size: The most requests that are predicted together.
         batch_delay: How long a free replica waits for a batch to fill: 2ms, 0.5s.
         timeout: The longest a request may take.
@@ -80,6 +84,7 @@ def serve(
         management_host=management_host,
         management_port=management_port,
         replicas=dict(replicas or ()),
+        requirements=dict(requirements or ()),
         batch_size=batch_size,
         batch_delay=batch_delay,
         timeout=timeout,
@@ -107,9 +112,11 @@ def specs(models: tuple[str, ...], options: ServerOptions, file: Path | None) ->
         found = sources.models(file, options) if file else []
     found = distinct(found) or ([] if options.multi_model else [_unnamed(options)])
     names = [spec.name for spec in found]
-    for name in options.replicas:
-        if name != "*" and name not in names:
-            raise UsageError(f"replicas are set for {name!r}, but no such model is served; there is {', '.join(names)}")
+    for option in ("replicas", "requirements"):
+        for name in getattr(options, option):
+            if name != "*" and name not in names:
+                there = ", ".join(names)
+                raise UsageError(f"{option} are set for {name!r}, but no such model is served; there is {there}")
     return found
 
 

@@ -126,8 +126,9 @@ def _model(name: str, table: Any, path: Path, options: ServerOptions) -> ModelSp
     table = {"source": table} if isinstance(table, str) else table
     if not isinstance(table, dict) or not isinstance(table.get("source"), str) or not table["source"]:
         raise UsageError(f'{where} in {path} must be a source in quotes, or a table with source = "…" in it')
-    _check_keys(table, (*_MODEL_KEYS, "required"), f"{path}, table [{where}]")
+    _check_keys(table, (*_MODEL_KEYS, "required", "requirements"), f"{path}, table [{where}]")
     given = dict(table)
+    needs = _requirements(given.pop("requirements", None), f"{where}.requirements in {path}", path.parent)
     required = given.pop("required", True)
     if not isinstance(required, bool):
         raise UsageError(f"{where}.required in {path} must be true or false; found {required!r}")
@@ -137,17 +138,32 @@ def _model(name: str, table: Any, path: Path, options: ServerOptions) -> ModelSp
     }
     if name in options.replicas:
         changes.pop("replicas", None)
+    if needs and name not in options.requirements:
+        changes["requirements"] = needs
     beside = path.parent / changes["source"]
     changes["source"] = str(beside) if beside.exists() else changes["source"]
     return msgspec.structs.replace(options.spec(name, None), required=required, **changes)
+
+
+def _requirements(value: Any, where: str, folder: Path) -> tuple[str, ...]:
+    """Requirement lines: a list of them, or the name of a file that has them, found beside the file of settings."""
+    if value is None:
+        return ()
+    if isinstance(value, str) and (file := (folder / value).absolute()).is_file():
+        return (f"-r {file}",)
+    if isinstance(value, list) and value and all(isinstance(line, str) and line for line in value):
+        return tuple(value)
+    raise UsageError(
+        f'{where} must be a list such as ["numpy<2"], or the name of a requirements file that exists; found {value!r}'
+    )
 
 
 def _settings(tables: dict[str, Any], path: Path) -> dict[str, Any]:
     """The file's options as texts, for the same readers that the flags have."""
     settings: dict[str, Any] = {}
     for key, value in tables.items():
-        if key == "replicas" and isinstance(value, dict):
-            settings[key] = [f"{name}={_scalar(number, f'{key}.{name}', path)}" for name, number in value.items()]
+        if key in {"replicas", "requirements"} and isinstance(value, dict):
+            settings[key] = [f"{name}={_scalar(each, f'{key}.{name}', path)}" for name, each in value.items()]
         elif key != "models":
             settings[key] = _scalar(value, key, path)
     return settings

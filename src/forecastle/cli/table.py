@@ -40,17 +40,21 @@ def rows(models: Sequence[ModelInfo]) -> list[tuple[str, ...]]:
 
 
 def show(models: Sequence[ModelInfo], inference: str, management: str, out: TextIO) -> None:
-    """Print the table, drawn on a terminal and as plain aligned columns elsewhere, and below it the ports' URLs."""
-    body = rows(models)
+    """Print the table, and below it the ports' URLs."""
+    draw(HEADINGS, rows(models), out)
+    out.write(f"ready on {inference}, management on {management}\n")
+    out.flush()
+
+
+def draw(headings: Sequence[str], body: Iterable[Sequence[str]], out: TextIO) -> None:
+    """Print a table, drawn on a terminal and as plain aligned columns elsewhere."""
     if out.isatty():
-        table = Table(*HEADINGS)
+        table = Table(*headings)
         for row in body:
             table.add_row(*row)
         Console(file=out).print(table)
     else:
-        out.writelines(f"{line}\n" for line in _aligned([HEADINGS, *body]))
-    out.write(f"ready on {inference}, management on {management}\n")
-    out.flush()
+        out.writelines(f"{line}\n" for line in _aligned([headings, *body]))
 
 
 def _states(model: ModelInfo) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal, get_args
 
 from forecastle.cluster.specs import valid_name
@@ -86,6 +87,24 @@ def replicas(items: Iterable[str]) -> list[NameCount]:
             name, equals, number = part.rpartition("=")
             counts.append(NameCount((valid_name(name) if equals else "*", count(number))))
     return counts
+
+
+class NameFile(tuple[str, str]):
+    """A model's name and the path of a file; a class of its own for the help page, which shows its name."""
+
+    __slots__ = ()
+
+
+def files(items: Iterable[str]) -> list[NameFile]:
+    """Absolute paths by model name from ``NAME=FILE``; a plain ``FILE`` is everyone else's, under the name ``"*"``."""
+    found: list[NameFile] = []
+    for item in items:
+        name, equals, path = item.rpartition("=")
+        absolute = Path(path).expanduser().absolute()
+        if not absolute.is_file():
+            raise ValueError(f"there is no file {path!r}: expected one of requirements, for instance requirements.txt")
+        found.append(NameFile((valid_name(name) if equals else "*", str(absolute))))
+    return found
 
 
 def _integer(text: str) -> int | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from forecastle.cluster.controller import Controller
+from forecastle.cluster.prepare import prepared
 from forecastle.cluster.specs import ServerOptions, valid_name
-from forecastle.errors import AlreadyServed, BadInput, LoadFailed, NotLoaded, OutOfMemory, StartError
-from forecastle.models.artifact import open_artifact
+from forecastle.errors import AlreadyServed, BadInput, InstallFailed, LoadFailed, NotLoaded, OutOfMemory, StartError
 
 
 class Registry:
@@ -38,10 +38,12 @@ class Registry:
         try:
             async with self._turn(name):
                 spec = msgspec.structs.replace(self._options.spec(valid_name(name), str(path)), required=False)
-                artifact = await asyncio.to_thread(open_artifact, str(path), cache=self._options.cache_dir)
+                spec, artifact = await asyncio.to_thread(prepared, spec, cache=self._options.cache_dir)
                 await self._controller.add(spec, artifact)
         except LoadFailed as error:
             raise (OutOfMemory if error.memory else NotLoaded)(error.message.splitlines()[0]) from None
+        except InstallFailed as error:
+            raise NotLoaded(error.message) from None
         except StartError as error:
             raise BadInput(error.message) from None
         finally:

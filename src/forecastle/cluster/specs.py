@@ -28,6 +28,9 @@ class ModelSpec(msgspec.Struct, frozen=True):
     ``batch_size`` is the most requests predicted together, ``batch_delay`` how long a free replica waits for more of
     them (0: not at all). ``timeout`` bounds one request from accept to answer, ``start_timeout`` the loading of one
     replica. ``queue_size`` is the most requests that wait. A server is ready when every ``required`` model is.
+    ``requirements`` are lines as in a requirements.txt (``-r FILE`` among them) for an environment of the model's own,
+    besides those of its artifact; ``python`` is the interpreter of its replicas, empty for the server's. ``service`` is
+    the MMS service class that it is served with; empty for that of its archive, if it has one.
     """
 
     name: str
@@ -40,6 +43,9 @@ class ModelSpec(msgspec.Struct, frozen=True):
     queue_size: int = 1000
     start_timeout: float = 120.0
     required: bool = True
+    requirements: tuple[str, ...] = ()
+    python: str = ""
+    service: str = ""
 
 
 def default_cache_dir() -> Path:
@@ -60,10 +66,10 @@ def default_cache_dir() -> Path:
 class ServerOptions(msgspec.Struct, frozen=True):
     """The options of one run, as flags, environment and file gave them.
 
-    ``replicas`` holds a count by model name; ``"*"`` is the count of those not named. ``max_body`` is the largest
-    request body. ``drain_timeout`` is how long requests in flight may take to end once the server is told to stop.
-    With ``multi_model``, models below ``model_root`` are loaded and unloaded over HTTP. A ``port`` of 0 lets the system
-    choose a free one.
+    ``replicas`` holds a count by model name, ``requirements`` a file; ``"*"`` is that of those not named. ``max_body``
+    is the largest request body. ``drain_timeout`` is how long requests in flight may take to end once the server is
+    told to stop. With ``multi_model``, models below ``model_root`` are loaded and unloaded over HTTP. A ``port`` of 0
+    lets the system choose a free one.
     """
 
     host: str = "127.0.0.1"
@@ -71,6 +77,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
     management_host: str = "127.0.0.1"
     management_port: int = 8081
     replicas: dict[str, int] = {}
+    requirements: dict[str, str] = {}
     batch_size: int = 32
     batch_delay: float = 0.0
     timeout: float = 60.0
@@ -85,6 +92,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
 
     def spec(self, name: str, source: str | None) -> ModelSpec:
         """The specification of a model that says nothing for itself."""
+        needs = self.requirements.get(name, self.requirements.get("*"))
         return ModelSpec(
             name=name,
             source=source,
@@ -94,6 +102,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
             timeout=self.timeout,
             queue_size=self.queue_size,
             start_timeout=self.start_timeout,
+            requirements=() if needs is None else (f"-r {needs}",),
         )
 
 

@@ -156,7 +156,7 @@ class Supervisor:
         self._status.state = "starting"
         try:
             replica = await self._launcher.launch(
-                self._spec.name, self._spec.version, self._status.index, self._artifact
+                self._spec.name, self._spec.version, self._status.index, self._artifact, self._spec.python
             )
         except OSError as error:
             return f"its process could not be started: {error}", error.errno == errno.ENOMEM

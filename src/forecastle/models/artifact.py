@@ -28,6 +28,9 @@ EXPECTED = (
 CODE = "code"
 """The folder of a model's script, by SageMaker's convention; ``SAGEMAKER_PROGRAM`` names another file in it."""
 
+REQUIREMENTS = "requirements.txt"
+"""What a model needs installed, in the folder of its script or in its own."""
+
 
 class Artifact(msgspec.Struct, frozen=True):
     """A recognised artifact.
@@ -35,6 +38,7 @@ class Artifact(msgspec.Struct, frozen=True):
     ``kind`` says what was found (for messages), ``runtime`` which module of ``forecastle.runtimes`` serves it, ``path``
     where it lies: a directory, a file, or for the kind ``module`` a dotted module name. ``source`` is what the user
     typed. ``script`` is a file of hooks that lies with the model and overrides the runtime's, or empty.
+    ``requirements`` is a file of what it needs installed, or empty.
     """
 
     kind: str
@@ -42,6 +46,7 @@ class Artifact(msgspec.Struct, frozen=True):
     path: str
     source: str
     script: str = ""
+    requirements: str = ""
 
 
 def open_artifact(source: str, *, cache: Path, progress: Progress | None = None) -> Artifact:
@@ -125,7 +130,8 @@ def _recognise_directory(directory: Path, source: str) -> Artifact:
     program = directory / CODE / os.environ.get("SAGEMAKER_PROGRAM", "inference.py")
     script = str(program) if program.is_file() else ""
     found = _model_in(directory, source, script=bool(script))
-    return msgspec.structs.replace(found, script=script)
+    needs = [path for path in (directory / CODE / REQUIREMENTS, directory / REQUIREMENTS) if path.is_file()]
+    return msgspec.structs.replace(found, script=script, requirements=str(needs[0]) if needs else "")
 
 
 def _model_in(directory: Path, source: str, *, script: bool) -> Artifact:

@@ -96,8 +96,13 @@ class ProcessReplica:
 class ProcessLauncher:
     """Starts replicas as child processes. Each gets a process group, so that what it starts can be ended with it."""
 
-    async def launch(self, model: str, version: str, index: int, artifact: Artifact) -> ProcessReplica:
-        """Start a replica and return once it runs; it listens already, and loads its model once connected to."""
+    async def launch(
+        self, model: str, version: str, index: int, artifact: Artifact, python: str = ""
+    ) -> ProcessReplica:
+        """Start a replica and return once it runs; it listens already, and loads its model once connected to.
+
+        ``python`` is the interpreter of its environment; empty for the server's own.
+        """
         folder = Path(tempfile.mkdtemp(prefix="forecastle-"))  # mode 0700, and a short path: a socket's has a limit
         address = folder / "replica.sock"
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -105,7 +110,7 @@ class ProcessLauncher:
             address.chmod(0o600)
             listener.listen(8)
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
+                python or sys.executable,
                 "-m",
                 "forecastle.replica",
                 stdin=asyncio.subprocess.PIPE,

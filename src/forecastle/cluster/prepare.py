@@ -1,0 +1,36 @@
+"""From a model's specification to what its replicas are started with: the artifact opened, the environment made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from forecastle.cluster.environments.cache import interpreter
+from forecastle.cluster.specs import ModelSpec
+from forecastle.errors import UsageError
+from forecastle.models.artifact import Artifact, open_artifact
+from forecastle.models.progress import Progress, silent
+
+INSTALLED = Artifact(kind="plugins", runtime="script", path="", source="the installed plugins")
+"""The hook packages of the environment, which are one model."""
+
+
+def prepared(spec: ModelSpec, *, cache: Path, progress: Progress = silent) -> tuple[ModelSpec, Artifact]:
+    """Open the model's artifact and make its environment; blocks while it downloads, unpacks and installs.
+
+    Returns the specification with the interpreter filled in where the model has requirements.
+
+    Raises:
+        StartError: the source cannot be found, recognised or unpacked, or its requirements cannot be installed.
+    """
+    artifact = INSTALLED if spec.source is None else open_artifact(spec.source, cache=cache, progress=progress)
+    if spec.service:
+        if artifact.runtime == "script":
+            raise UsageError(f"{artifact.source} is a {artifact.kind}, which has its own hooks; leave the service out")
+        artifact = msgspec.structs.replace(artifact, service=spec.service)
+    wanted = [*spec.requirements, *([f"-r {artifact.requirements}"] if artifact.requirements else [])]
+    if wanted:
+        python = interpreter(wanted, artifact.runtime, cache=cache, origin=repr(spec.name), progress=progress)
+        spec = msgspec.structs.replace(spec, python=python)
+    return spec, artifact
