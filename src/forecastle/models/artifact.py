@@ -14,6 +14,7 @@ from forecastle.models.formats import HEAD, SAVED_MODEL, Format, described, form
 from forecastle.models.members import archive_format
 from forecastle.models.module import is_module, looks_like_module
 from forecastle.models.progress import Progress, silent
+from forecastle.models.services import packed_service
 from forecastle.models.signature import parse_signature
 from forecastle.models.unpack import unpack
 
@@ -38,7 +39,8 @@ class Artifact(msgspec.Struct, frozen=True):
     ``kind`` says what was found (for messages), ``runtime`` which module of ``forecastle.runtimes`` serves it, ``path``
     where it lies: a directory, a file, or for the kind ``module`` a dotted module name. ``source`` is what the user
     typed. ``script`` is a file of hooks that lies with the model and overrides the runtime's, or empty.
-    ``requirements`` is a file of what it needs installed, or empty.
+    ``requirements`` is a file of what it needs installed, or empty. ``service`` is an MMS service class,
+    ``FILE[:CLASS]`` or ``MODULE[:CLASS]``, or empty.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Artifact(msgspec.Struct, frozen=True):
     source: str
     script: str = ""
     requirements: str = ""
+    service: str = ""
 
 
 def open_artifact(source: str, *, cache: Path, progress: Progress | None = None) -> Artifact:
@@ -143,7 +146,7 @@ def _model_in(directory: Path, source: str, *, script: bool) -> Artifact:
             raise BadArtifact(f"{source} holds both MXNet and ONNX files ({mms.listing(names)}); expected one model")
         files = mms.find_files(directory, source)
         _check_signature(files.signature, source)
-        return Artifact("mms archive", "mxnet", str(directory), source)
+        return Artifact("mms archive", "mxnet", str(directory), source, service=packed_service(directory, source))
     if SAVED_MODEL in names:
         return Artifact("saved model", "tensorflow", str(directory), source)
     formats = _formats(directory, names, source, lenient=script)

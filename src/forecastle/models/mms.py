@@ -23,7 +23,7 @@ _EXPECTED = "expected exactly one <prefix>-symbol.json and one <prefix>-0000.par
 
 
 class MmsFiles(msgspec.Struct, frozen=True):
-    """The files of an MMS archive; ``services`` are its Python files, which nothing runs yet."""
+    """The files of an MMS archive; ``services`` are its Python files."""
 
     symbol: Path
     params: Path

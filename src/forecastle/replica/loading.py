@@ -22,7 +22,7 @@ def load_model(artifact: Artifact) -> tuple[Hooks, Info]:
     hooks = load(_hooks(artifact), runtime, _model_dir(artifact))
     signature: Signature | None = getattr(runtime, "signature", None)
     info = Info(
-        runtime=artifact.runtime,
+        runtime=getattr(runtime, "name", artifact.runtime),
         signature=signature,
         batch_strategy=hooks.batch_strategy.value,
         max_concurrent_transforms=hooks.max_concurrent_transforms,

@@ -107,7 +107,7 @@ class Reader:
             # A column is a list where the input's rows are single values.
             return [cell for row in rows for cell in row] if len(tensor.shape) == 1 else rows
         if kind in {media.JSON, "text/plain"} or media.is_json(part.content_type):
-            return _parsed(part, tensor, literal=bool(part.name) or not media.is_json(part.content_type))
+            return parsed(part, tensor.name, literal=bool(part.name) or not media.is_json(part.content_type))
         raise UnsupportedMediaType(
             f"the input {tensor.name!r} cannot be read from {part.content_type}; expected {_readable(tensor)}"
         )
@@ -202,8 +202,8 @@ def _frame(tensor: Tensor) -> _Frame | None:
     return _Frame(last, first, second, channels_last=True) if last in {1, 3} else None
 
 
-def _parsed(part: Part, tensor: Tensor, literal: bool) -> Any:
-    """Read JSON or, as clients of MMS send it, a Python literal."""
+def parsed(part: Part, name: str, *, literal: bool) -> Any:
+    """Read the JSON of an input or, as clients of MMS send it, a Python literal."""
     charset = media.parse(part.content_type).params.get("charset", "utf-8")
     try:
         return media.decode(part.data, f"{media.JSON}; charset={charset}")
@@ -215,4 +215,4 @@ def _parsed(part: Part, tensor: Tensor, literal: bool) -> Any:
                 warnings.simplefilter("ignore")  # Python's opinion of a text's backslashes
                 return ast.literal_eval(part.data.decode(charset).strip())
         except (ValueError, TypeError, SyntaxError, LookupError, RecursionError, MemoryError):
-            raise BadInput(f"the input {tensor.name!r}: {fault.message}") from None
+            raise BadInput(f"the input {name!r}: {fault.message}") from None

@@ -20,6 +20,10 @@ RUNTIMES = {
 """Each module has ``open(artifact)``, which returns the provider of hooks. Its framework is imported with it."""
 
 
+SERVICE = "forecastle.runtimes.service"
+"""Where an artifact names a service class: hooks of that class, over the runtime of the model."""
+
+
 def open_runtime(artifact: Artifact) -> object:
     """Return the provider of hooks for the artifact.
 
@@ -27,7 +31,7 @@ def open_runtime(artifact: Artifact) -> object:
         LoadFailed: the runtime's framework is not installed; the message names the extra that brings it.
     """
     try:
-        module = importlib.import_module(RUNTIMES[artifact.runtime])
+        module = importlib.import_module(SERVICE if artifact.service else RUNTIMES[artifact.runtime])
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("forecastle"):
             raise
