@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,20 @@ def test_the_seed_s_command_line_is_read() -> None:
         ]
     )
     assert (options.host, options.port, options.management_port) == ("127.0.0.1", 99, 0)
-    assert specs == [ModelSpec("resnet-18", "https://host/resnet-18.zip?raw=true")]
+    service = "forecastle.runtimes.service.classes:MXNetVisionService"
+    assert specs == [ModelSpec("resnet-18", "https://host/resnet-18.zip?raw=true", service=service)]
+
+
+def test_a_service_is_for_all_models_but_those_that_have_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    models = ["--models", "a=x.zip", "b=y.zip"]
+    _, specs = read([*models, "--process", "json.tool:A", "--service", "b=mine:B"])
+    assert [spec.service for spec in specs] == ["json.tool:A", f"{tmp_path / 'mine.py'}:B"]
+    _, specs = read([*models, "--process", "b=mine.py"])
+    assert [spec.service for spec in specs] == ["", str(tmp_path / "mine.py")]
 
 
 def test_model_is_models_and_takes_several() -> None:
@@ -52,8 +66,10 @@ def test_flags_of_later_versions_are_harmless(capsys: pytest.CaptureFixture[str]
         (["--models", "a/b=x.zip"], "'a/b' cannot be a model's name"),
         (["--models", "a=x.zip", "a=y.zip"], "two models are called 'a'"),
         (["--models", "a=x.zip", "--port", "http"], "'http' is not a port"),
-        (["--models", "a=x.zip", "--process", "my_service"], "--process my_service: service classes"),
-        (["--models", "a=x.zip", "--service", "my.py"], "--service my.py: service classes"),
+        (["--models", "a=x.zip", "--process", "my_service"], "the service my_service: there is no file my_service.py"),
+        (["--models", "a=x.zip", "--service", "my.py"], "the service my.py: there is no file at"),
+        (["--models", "a=x.zip", "--process", "b=json"], "--process b=json: there is no model 'b' in --models"),
+        (["--models", "a=x.zip", "--process", "json", "--process", "csv"], "--process csv: a service for all models"),
         (["--models", "a=x.zip", "--gen-api", "python"], "--gen-api python: generating a client"),
         (["--models", "a=x.zip", "--frobnicate"], "unrecognized arguments: --frobnicate"),
     ],

@@ -1,7 +1,9 @@
 """The command ``mms``: MMS 0.x's syntax for starting a server.
 
-Contract: ``mms --models NAME=PATH [NAME=PATH ...] [--process MODULE] [--gen-api LANGUAGE] [--port PORT]``, where
+Contract: ``mms --models NAME=PATH [NAME=PATH ...] [--process SERVICE] [--gen-api LANGUAGE] [--port PORT]``, where
 argparse's prefix matching makes ``--model`` work too. The flags that later versions of MMS added are accepted.
+
+A service is for all models unless it is given as ``NAME=SERVICE``, and goes before the one that an archive packs.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+import msgspec
+
 from forecastle.cli import report, run, values
 from forecastle.cluster.specs import ModelSpec, ServerOptions, distinct, parse_model
 from forecastle.errors import StartError, UsageError
+from forecastle.models.services import parse_service
 
-DEFAULT_SERVICE = "mxnet_vision_service"
-"""What MMS calls the service that it uses when none is named: the one that the signature asks for."""
-
+_PROCESS = "service class as MODULE or FILE, perhaps with :CLASS (default: the archive's, or mxnet_vision_service)"
 _LOG_LEVELS = {"notset": "debug"}
 
 
@@ -43,16 +46,12 @@ def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec]]:
 
     Raises:
         UsageError: an argument is wrong, or asks for what is not there yet.
+        BadArtifact: a package above a service's module cannot be imported.
     """
     given = _parser().parse_args(arguments)
     if given.gen_api:
         raise UsageError(f"--gen-api {given.gen_api}: generating a client is not supported yet; leave it out to serve")
-    for flag, service in (("--process", given.process), ("--service", given.service)):
-        if service not in {None, DEFAULT_SERVICE}:
-            raise UsageError(
-                f"{flag} {service}: service classes of your own are not supported yet; leave it out to serve with the "
-                f"default service, {DEFAULT_SERVICE}"
-            )
+    services = _services(given.process)
     for flag in ("log_file", "log_rotation_time", "gpu", "metrics_write_to"):
         if getattr(given, flag) is not None:
             sys.stderr.write(f"mms: --{flag.replace('_', '-')} has no effect here and is ignored\n")
@@ -62,7 +61,24 @@ def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec]]:
         management_port=given.management_port,
         log_level=given.log_level,
     )
-    return options, distinct(options.spec(*pair) for pair in given.models)
+    specs = distinct(options.spec(*pair) for pair in given.models)
+    unknown = [name for name in services if name and name not in {spec.name for spec in specs}]
+    if unknown:
+        raise UsageError(f"--process {unknown[0]}={services[unknown[0]]}: there is no model {unknown[0]!r} in --models")
+    everyone = services.get("", "")
+    return options, [msgspec.structs.replace(spec, service=services.get(spec.name, everyone)) for spec in specs]
+
+
+def _services(given: Sequence[str]) -> dict[str, str]:
+    """Return the service of each model by its name; that of all others has no name."""
+    services: dict[str, str] = {}
+    for text in given:
+        name, _, service = text.rpartition("=")
+        if name in services:
+            whose = f"for the model {name!r}" if name else "for all models"
+            raise UsageError(f"--process {text}: a service {whose} was given before")
+        services[name] = parse_service(service)
+    return services
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -92,12 +108,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="mms", description="Serve MMS archives over HTTP.")
     add = parser.add_argument
     add("--models", nargs="+", required=True, action="extend", type=_pair, metavar="NAME=PATH", help="models to serve")
-    add("--process", metavar="MODULE", help=f"module of the service class (default: {DEFAULT_SERVICE})")
+    add("--process", "--service", action="append", default=[], metavar="[NAME=]SERVICE", help=_PROCESS)
     add("--gen-api", metavar="LANGUAGE", help="generate a client in this language")
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", default=8080, type=_port, help="port for predictions (default: %(default)s)")
     add("--management-port", default=0, type=_port, help="port for metrics and management (default: any free one)")
     add("--log-level", default="info", type=_log_level, metavar="LEVEL", help="how much to log (default: %(default)s)")
-    for flag in ("--service", "--log-file", "--log-rotation-time", "--gpu", "--metrics-write-to"):
+    for flag in ("--log-file", "--log-rotation-time", "--gpu", "--metrics-write-to"):
         add(flag, nargs="+" if flag == "--log-rotation-time" else None, help=argparse.SUPPRESS)
     return parser

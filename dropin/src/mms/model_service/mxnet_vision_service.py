@@ -1,0 +1,7 @@
+"""The service for pictures, as MMS's package spells it."""
+
+from __future__ import annotations
+
+from forecastle.runtimes.service.classes import MXNetVisionService
+
+__all__ = ("MXNetVisionService",)

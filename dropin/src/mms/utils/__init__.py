@@ -1,0 +1,1 @@
+"""The place of MMS's functions for services."""
