@@ -29,13 +29,15 @@ def test_the_examples_of_a_document_run_as_they_are_printed(document: Path, tmp_
         match = re.match(r"# (\w+\.py)", source)
         assert match, "a Python example begins with its file's name"
         (tmp_path / match.group(1)).write_text(source)
-    serve, requests = fences(document, "bash")
-    program, command, *arguments = shlex.split(serve)
-    assert [program, command] == ["forecastle", "serve"]
-    with serving(*arguments, folder=tmp_path, command=FORECASTLE) as server:
-        for line in requests.splitlines():
-            reply = curl(line.replace(":8080", f":{port(server.url)}").replace(":8081", f":{port(server.management)}"))
-            assert reply.status_code == 200, (line, reply.text)
+    commands = fences(document, "bash")
+    for serve, requests in zip(commands[::2], commands[1::2], strict=True):
+        program, command, *arguments = shlex.split(serve)
+        assert [program, command] == ["forecastle", "serve"]
+        with serving(*arguments, folder=tmp_path, command=FORECASTLE) as server:
+            for line in requests.splitlines():
+                asked = line.replace(":8080", f":{port(server.url)}").replace(":8081", f":{port(server.management)}")
+                reply = curl(asked)
+                assert reply.status_code == 200, (line, reply.text)
 
 
 def curl(line: str) -> httpx.Response:

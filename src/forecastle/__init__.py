@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from forecastle.errors import BadInput, BadOutput, ForecastleError, NotAcceptable, RequestError, UnsupportedMediaType
+from forecastle.hooks.current import current_request
 from forecastle.hooks.spec import BatchStrategy, MIMEAccept, plugin_hook
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "NotAcceptable",
     "RequestError",
     "UnsupportedMediaType",
+    "current_request",
     "plugin_hook",
 ]

@@ -5,6 +5,8 @@ They are bytes and short strings. No tensor is decoded outside a replica.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 
@@ -24,7 +26,7 @@ class Request(msgspec.Struct):
     """One query to one model.
 
     ``deadline`` is monotonic (``time.monotonic()`` seconds), made once when the request is accepted. ``accept`` is the
-    client's Accept header or ``*/*``.
+    client's Accept header or ``*/*``. ``headers`` are those that hooks may see, by lower-case name.
     """
 
     id: str
@@ -32,10 +34,30 @@ class Request(msgspec.Struct):
     parts: list[Part]
     accept: str
     deadline: float
+    headers: dict[str, str] = {}
+
+
+class Pieces(Protocol):
+    """The rest of a body that is made while it is sent."""
+
+    async def next(self) -> bytes | None:
+        """Wait for the next piece; ``None`` after the last one.
+
+        Raises:
+            RequestError: there will be no more, and the body is not whole.
+        """
+
+    def cancel(self) -> None:
+        """Say that nobody reads the rest; without effect once it is over."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
-    """An answer as ``output_fn`` made it."""
+    """An answer as ``output_fn`` made it; ``headers`` are those that a hook answers with.
+
+    With ``rest``, ``body`` is only the first piece.
+    """
 
     body: bytes
     content_type: str
+    headers: dict[str, str] = {}
+    rest: Pieces | None = None

@@ -11,7 +11,7 @@ from forecastle.errors import RequestError, UnknownArtifact
 from forecastle.hooks import toolkit
 from forecastle.messages import Part
 from forecastle.models.artifact import Artifact, open_artifact
-from forecastle.replica.executor import Executor, Job
+from forecastle.replica.executor import Begun, Executor, Job
 from forecastle.replica.loading import load_model
 from runtimes import networks
 
@@ -34,6 +34,7 @@ def ask(
     (answer,) = Executor(hooks).answer([Job("id", [Part("", content_type, data)], accept, 1e12)])
     if isinstance(answer, RequestError):
         raise answer
+    assert not isinstance(answer, Begun)
     return answer
 
 

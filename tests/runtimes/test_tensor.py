@@ -19,7 +19,7 @@ from forecastle.hooks.spec import plugin_hook
 from forecastle.media import CSV, JSON, NPY, NPZ, encode
 from forecastle.messages import Part
 from forecastle.models.artifact import Artifact
-from forecastle.replica.executor import Executor, Job
+from forecastle.replica.executor import Begun, Executor, Job
 from forecastle.runtimes import onnx
 from runtimes import networks
 
@@ -36,6 +36,7 @@ def ask(hooks: Hooks, parts: list[Part], accept: str = "*/*") -> tuple[Any, str]
     (answer,) = Executor(hooks).answer([Job("id", parts, accept, 1e12)])
     if isinstance(answer, RequestError):
         raise answer
+    assert not isinstance(answer, Begun)
     body, content_type = answer
     return (json.loads(body) if content_type == JSON else body), content_type
 

@@ -7,9 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecastle.errors import BadInput
+from forecastle.errors import BadInput, RequestError
 from forecastle.messages import Response
-from forecastle.replica.wire import MAGIC, PREFIX, Answers, Failed, Info, Loading, Outcome, Pong, Ready, frame
+from forecastle.replica.wire import (
+    MAGIC,
+    PREFIX,
+    Answers,
+    End,
+    Failed,
+    Info,
+    Loading,
+    Outcome,
+    Piece,
+    Pong,
+    Ready,
+    frame,
+)
 from forecastle.serving.link import ReplicaLink
 from forecastle.serving.ticket import Result
 
@@ -32,6 +45,12 @@ class Events:
     def answered(self, batch: int, results: list[Result], seconds: float) -> None:
         told = [r if isinstance(r, Response) else (r.type, r.message) for r in results]
         self.told.append(("answered", batch, told, seconds))
+
+    def piece(self, batch: int, index: int, data: bytes) -> None:
+        self.told.append(("piece", batch, index, data))
+
+    def finished(self, batch: int, index: int, error: RequestError | None) -> None:
+        self.told.append(("finished", batch, index, error and (error.type, error.message)))
 
     def ponged(self, healthy: bool, reason: str) -> None:
         self.told.append(("ponged", healthy, reason))
@@ -104,3 +123,15 @@ def test_a_closed_link_tells_nothing_more() -> None:
     link.data_received(frame(Loading()))
     link.connection_lost(None)
     assert events.told == []
+
+
+def test_an_answer_in_pieces_is_told_piece_by_piece_with_the_headers_that_a_hook_set() -> None:
+    events = Events()
+    begun = Answers(3, [Outcome("", "text/plain", 2, True, {"x-a": "b"})], 0.1)
+    ends = [End(3, 0), End(3, 1, "BadInput", "no")]
+    stream = frame(begun, 2) + b"he" + frame(Piece(3, 0), 3) + b"llo" + b"".join(map(frame, ends))
+    ReplicaLink(events).data_received(stream)
+    (_, _, (response,), _), *rest = events.told
+    assert (response.body, response.content_type, response.headers) == (b"he", "text/plain", {"x-a": "b"})
+    assert response.rest is not None
+    assert rest == [("piece", 3, 0, b"llo"), ("finished", 3, 0, None), ("finished", 3, 1, ("BadInput", "no"))]

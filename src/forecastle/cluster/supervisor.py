@@ -11,7 +11,7 @@ from typing import Any
 
 from forecastle.cluster.launchers.process import ProcessLauncher, ProcessReplica
 from forecastle.cluster.specs import ModelSpec
-from forecastle.errors import LoadFailed
+from forecastle.errors import LoadFailed, RequestError
 from forecastle.models.artifact import Artifact
 from forecastle.replica.wire import Info
 from forecastle.serving.link import ReplicaLink
@@ -65,6 +65,16 @@ class Life:
         """A batch came back."""
         if self.slot is None or not self._model.batcher.answered(self.slot, batch, results, seconds):
             self.end("it broke the protocol: it answered what it was not asked")
+
+    def piece(self, batch: int, index: int, data: bytes) -> None:
+        """A piece of an answer came."""
+        if self.slot is None or not self._model.batcher.piece(self.slot, batch, index, data):
+            self.end("it broke the protocol: it went on with an answer that it had not begun")
+
+    def finished(self, batch: int, index: int, error: RequestError | None) -> None:
+        """An answer that came in pieces is over."""
+        if self.slot is None or not self._model.batcher.ended(self.slot, batch, index, error):
+            self.end("it broke the protocol: it ended an answer that it had not begun")
 
     def ponged(self, healthy: bool, reason: str) -> None:
         """``ping_fn`` has answered."""

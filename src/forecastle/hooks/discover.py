@@ -21,6 +21,7 @@ import pluggy
 
 from forecastle.errors import LoadFailed
 from forecastle.hooks.spec import HOOKS, PROJECT, Specification, arguments, plugin_hook
+from forecastle.hooks.streaming import yields
 from forecastle.hooks.toolkit import Context, adapted
 
 ENTRY_POINTS = PROJECT
@@ -117,4 +118,5 @@ def _renamed(function: Callable[..., Any], names: list[str]) -> Callable[..., An
     listed = ", ".join(names)
     # pluggy reads the names of a function's arguments from its code, so the wrapper is compiled with the hook's own.
     wrapper = eval(f"lambda {listed}: function({listed})", {"function": function})  # noqa: S307
+    wrapper.yields = yields(function)
     return plugin_hook(cast("Callable[..., Any]", wrapper))

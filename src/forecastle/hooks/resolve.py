@@ -18,7 +18,11 @@ from forecastle import media
 from forecastle.errors import BadInput, BadOutput, LoadFailed, NotAcceptable
 from forecastle.hooks import defaults
 from forecastle.hooks.spec import BatchStrategy
+from forecastle.hooks.streaming import Stream, is_stream, of_elements, of_pieces, yields
 from forecastle.messages import Part
+
+Body = tuple[bytes, str] | Stream
+"""What goes to the client: all of it and its content type, or pieces that are yet to be made."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,14 @@ class Hooks:
     """A loaded model as a replica sees it: what to call, in order, for each request.
 
     ``predict_batch`` is ``None`` where the model predicts one request at a time. ``transform`` takes the place of
-    the three steps. ``ping`` is ``None`` where nobody wrote a ``ping_fn``.
+    the three steps. What writes may give the body in pieces. ``ping`` is ``None`` where nobody wrote a ``ping_fn``.
     """
 
     read: Callable[[list[Part]], Any]
     predict: Callable[[Any], Any]
     predict_batch: Callable[[list[Any]], list[Any]] | None
-    write: Callable[[Any, str], tuple[bytes, str]]
-    transform: Callable[[list[Part], str], tuple[bytes, str]] | None
+    write: Callable[[Any, str], Body]
+    transform: Callable[[list[Part], str], Body] | None
     ping: Callable[[], bool] | None
     batch_strategy: BatchStrategy
     max_concurrent_transforms: int
@@ -59,7 +63,7 @@ def load(manager: pluggy.PluginManager, runtime: object | None, model_dir: str) 
         read=chain.wide("inputs_fn", unless="input_fn") or _reader(chain.resolve("input_fn")),
         predict=lambda data: predict_fn(data, model),
         predict_batch=None if predict_batch_fn is None else lambda batch: predict_batch_fn(batch, model),
-        write=_writer(output_fn),
+        write=_writer(output_fn, own=chain.user("output_fn") is not None, whole=chain.yields("output_fn")),
         transform=None if transform is None else _transformer(transform, model),
         ping=None if ping_fn is None else lambda: bool(ping_fn(model)),
         batch_strategy=BatchStrategy(chain.resolve("batch_strategy")()),
@@ -99,6 +103,11 @@ class _Chain:
             return function
         return lambda *args: caller(**dict(zip(arguments, args, strict=True)))
 
+    def yields(self, name: str) -> bool:
+        """Say whether the user's hook is a generator function."""
+        caller: pluggy.HookCaller | None = getattr(self.manager.hook, name, None)
+        return caller is not None and any(yields(found.function) for found in caller.get_hookimpls())
+
     def own(self, name: str) -> Callable[..., Any] | None:
         """Return the hook of the user or the runtime, if either has one."""
         user, runtime = self.user(name), getattr(self.runtime, name, None)
@@ -137,11 +146,20 @@ def _reader(input_fn: Callable[[bytes, str], Any]) -> Callable[[list[Part]], Any
     return read
 
 
-def _writer(output_fn: Callable[[Any, MIMEAccept], Any]) -> Callable[[Any, str], tuple[bytes, str]]:
-    def write(prediction: Any, accept: str) -> tuple[bytes, str]:
+def _writer(output_fn: Callable[[Any, MIMEAccept], Any], *, own: bool, whole: bool) -> Callable[[Any, str], Body]:
+    """``own``: a user wrote the hook; ``whole``: it yields, and so takes what is made while it is read."""
+
+    def write(prediction: Any, accept: str) -> Body:
         parsed = media.accept(accept)
+        if is_stream(prediction) and not whole:
+            if not own:
+                return of_elements(prediction, parsed)
+            return of_pieces((written(element, parsed, accept) for element in prediction), None, parsed)
+        return written(prediction, parsed, accept)
+
+    def written(prediction: Any, parsed: MIMEAccept, accept: str) -> Body:
         try:
-            return _body(output_fn(prediction, parsed), "output_fn")
+            return _body(output_fn(prediction, parsed), "output_fn", parsed)
         except AssertionError as error:
             # `assert accept.accept_json` is the documented way of a hook to say that it cannot write what is accepted.
             if parsed.best == "*/*":
@@ -151,30 +169,32 @@ def _writer(output_fn: Callable[[Any, MIMEAccept], Any]) -> Callable[[Any, str],
     return write
 
 
-def _transformer(
-    transform_fn: Callable[[Any, bytes, str, str], Any], model: Any
-) -> Callable[[list[Part], str], tuple[bytes, str]]:
-    def transform(parts: list[Part], accept: str) -> tuple[bytes, str]:
+def _transformer(transform_fn: Callable[[Any, bytes, str, str], Any], model: Any) -> Callable[[list[Part], str], Body]:
+    def transform(parts: list[Part], accept: str) -> Body:
         if len(parts) != 1:
             raise BadInput(f"the model's transform_fn takes one body; found {len(parts)} parts")
         result = transform_fn(model, parts[0].data, parts[0].content_type, accept)
-        if not isinstance(result, tuple):
-            best = media.accept(accept).best
-            result = (result, "application/json" if best in {None, "*/*"} else best)
-        return _body(result, "transform_fn")
+        parsed = media.accept(accept)
+        if not isinstance(result, tuple) and not is_stream(result):
+            result = (result, "application/json" if parsed.best in {None, "*/*"} else parsed.best)
+        return _body(result, "transform_fn", parsed)
 
     return transform
 
 
-def _body(result: Any, hook: str) -> tuple[bytes, str]:
-    """Check what a hook gave for a body: bytes (or text, which becomes UTF-8) and a content type."""
+def _body(result: Any, hook: str, accept: MIMEAccept) -> Body:
+    """Check what a hook gave for a body: bytes (or text, which becomes UTF-8) and a content type, or pieces of it."""
     if isinstance(result, tuple) and len(result) == 2:
         body, content_type = result
         if isinstance(body, str):
             body = body.encode()
         if isinstance(body, bytes | bytearray | memoryview) and isinstance(content_type, str):
             return bytes(body), content_type
+        if is_stream(body) and isinstance(content_type, str):
+            return of_pieces(body, content_type, accept)
         found = f"({type(body).__name__}, {type(content_type).__name__})"
+    elif is_stream(result):
+        return of_pieces(result, None, accept)
     else:
         found = type(result).__name__
     raise BadOutput(f"{hook} must return (bytes, content type); it returned {found}")

@@ -11,11 +11,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from werkzeug.datastructures import MIMEAccept
 
+from forecastle.hooks.current import current_request
 from forecastle.hooks.spec import arguments
+from forecastle.hooks.streaming import is_stream, yields
 
 DEFAULT_ACCEPT = "SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT"
 """The environment variable for the content type of answers to clients that accept anything; JSON unless set."""
@@ -26,6 +28,19 @@ class Context:
 
     def __init__(self, model_dir: str) -> None:
         self.system_properties: dict[str, Any] = {"model_dir": model_dir, "gpu_id": None}
+
+    @property
+    def request_ids(self) -> list[str]:
+        """The id of the request that the hook works on."""
+        return [current_request().id]
+
+    def get_request_header(self, index: int, name: str) -> str | None:  # noqa: ARG002 -- there is one request
+        """Return a header of the client's that begins with ``X-``, or ``None``."""
+        return current_request().headers.get(name.lower())
+
+    def set_response_header(self, index: int, name: str, value: str) -> None:  # noqa: ARG002
+        """Answer with a header of one's own; see ``CurrentRequest.set_header``."""
+        current_request().set_header(name, value)
 
 
 def adapted(name: str, function: Callable[..., Any], context: Context) -> Callable[..., Any]:
@@ -38,11 +53,15 @@ def adapted(name: str, function: Callable[..., Any], context: Context) -> Callab
             return function(*args, context)
         return function(*args[:count])
 
-    if name == "output_fn":
-        return lambda prediction, accept: _typed(call, prediction, accept)
-    if name == "transform_fn":
-        return lambda model, data, content_type, accept: call(model, data, content_type, _preferred(accept))
-    return call
+    def output(prediction: Any, accept: MIMEAccept) -> Any:
+        return _typed(call, prediction, accept)
+
+    def transform(model: Any, data: bytes, content_type: str, accept: str) -> Any:
+        return call(model, data, content_type, _preferred(accept))
+
+    found: Any = {"output_fn": output, "transform_fn": transform}.get(name, call)
+    found.yields = yields(function)
+    return cast("Callable[..., Any]", found)
 
 
 def _positional(function: Callable[..., Any]) -> int:
@@ -53,7 +72,7 @@ def _positional(function: Callable[..., Any]) -> int:
 def _typed(call: Callable[..., Any], prediction: Any, accept: MIMEAccept) -> Any:
     wanted = _preferred(accept.to_header())
     result = call(prediction, wanted)
-    return result if isinstance(result, tuple) or result is None else (result, wanted)
+    return result if isinstance(result, tuple) or result is None or is_stream(result) else (result, wanted)
 
 
 def _preferred(accept: str) -> str:

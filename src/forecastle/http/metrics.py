@@ -98,6 +98,7 @@ def _counters(models: list[tuple[str, ModelStats]]) -> Iterator[Metric]:
         ("answered", "Requests that a model answered."),
         ("cancelled", "Requests whose client went away first."),
         ("dropped", "Answers of replicas that nobody waited for any more."),
+        ("broken", "Answers in pieces that ended before they were whole."),
     ):
         family = CounterMetricFamily(f"forecastle_model_{attribute}", text, labels=["model"])
         for name, stats in models:

@@ -24,7 +24,8 @@ from forecastle.http.exchange import Exchange
 from forecastle.http.lateness import Lateness
 from forecastle.http.request_id import request_id
 from forecastle.http.stats import HttpStats
-from forecastle.messages import Part, Request, Response
+from forecastle.http.stream import stream
+from forecastle.messages import Part, Pieces, Request, Response
 from forecastle.serving.ticket import Result
 
 RequestHeaders = Mapping[bytes, bytes]
@@ -77,11 +78,16 @@ class Predictions:
         exchange = Exchange(receive, time.monotonic() + self._timeout, self._loop)
         model = ""
         closing = False
+        rest: Pieces | None = None
         try:
             model = contract.model(self._core, scope, headers)
             response = await self._predict(contract, model, headers, id_, exchange)
-            status, reply, body = 200, self._reply_headers(response, id_), contract.body(response)
-            reply.append((b"content-length", b"%d" % len(body)))
+            status, reply, rest = 200, self._reply_headers(response, id_), response.rest
+            if rest is None:
+                body = contract.body(response)
+                reply.append((b"content-length", b"%d" % len(body)))
+            else:
+                body = response.body
         except RequestError as error:
             status, reply, body = error_reply(error, id_)
             closing = not exchange.read and (status == 413 or exchange.expired or b"expect" in headers)
@@ -90,13 +96,20 @@ class Predictions:
             log.exception("request %s to %s failed inside the server", id_, scope["path"])
             status, reply, body = error_reply(InternalError(), id_)
             self._stats.count_error(contract.route, InternalError.__name__)
-        self._stats.in_flight -= 1
         self._stats.count(contract.route, model, status)
-        if closing:
-            await _send_and_close(status, reply, body, receive, send)
-            return
-        await send({"type": "http.response.start", "status": status, "headers": reply})
-        await send({"type": "http.response.body", "body": body})
+        try:
+            if rest is not None:
+                broken = await stream(reply, body, rest, receive, send)
+                if broken is not None:
+                    log.warning("the answer to request %s was not whole: %s", id_, broken.message)
+                    self._stats.count_error(contract.route, broken.type)
+            elif closing:
+                await _send_and_close(status, reply, body, receive, send)
+            else:
+                await send({"type": "http.response.start", "status": status, "headers": reply})
+                await send({"type": "http.response.body", "body": body})
+        finally:
+            self._stats.in_flight -= 1
 
     async def _predict(
         self, contract: Contract, model: str, headers: RequestHeaders, id_: str, exchange: Exchange
@@ -115,6 +128,7 @@ class Predictions:
                 contract.parts(data, headers.get(b"content-type", b"").decode("latin-1")),
                 headers.get(b"accept", b"").decode("latin-1") or "*/*",
                 exchange.deadline,
+                {key.decode("latin-1"): value.decode("latin-1") for key, value in headers.items() if key[:2] == b"x-"},
             )
             future: asyncio.Future[Result] = exchange.loop.create_future()
             exchange.submitted(self._core.submit(request, partial(_settle, future)))
@@ -134,7 +148,10 @@ class Predictions:
             content_type = _checked(response.content_type)
             if len(self._content_types) < 1000:  # a hook may make up as many as it likes
                 self._content_types[response.content_type] = content_type
-        return [(b"content-type", content_type), (b"x-request-id", id_.encode("ascii"))]
+        reply = [(b"content-type", content_type), (b"x-request-id", id_.encode("ascii"))]
+        if response.headers:
+            reply += [(name.encode("ascii"), value.encode("ascii")) for name, value in response.headers.items()]
+        return reply
 
 
 def require_post(scope: Scope) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -53,6 +54,7 @@ class HttpServer:
             backlog=BACKLOG,
             timeout_keep_alive=keep_alive,
         )
+        logging.getLogger("uvicorn.error").addFilter(_not_whole)
         self._server = _Server(config)
         self._serving: asyncio.Task[None] | None = None
 
@@ -88,6 +90,11 @@ class HttpServer:
             await asyncio.wait(ending, timeout=_LAST_REPLIES_SECONDS)
         for connection in list(server.server_state.connections):
             connection.transport.abort()
+
+
+def _not_whole(record: logging.LogRecord) -> bool:
+    """Leave out what uvicorn says of a reply without an end: so ends a stream that failed, which was logged."""
+    return "without completing response" not in record.getMessage()
 
 
 class _Server(uvicorn.Server):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
-from typing import BinaryIO, cast
+from collections import deque
+from io import BufferedReader
+from typing import cast
 
-from forecastle.replica.wire import PREFIX, ToFrontend, ToReplica, WireError, decode_to_replica, frame, lengths
+from forecastle.replica.wire import PREFIX, Cancel, ToFrontend, ToReplica, WireError, decode_to_replica, frame, lengths
 
 BUFFER = 256 << 10
 JOIN_BELOW = 256 << 10
@@ -17,7 +19,8 @@ class Channel:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
-        self._reader = cast(BinaryIO, connection.makefile("rb", buffering=BUFFER))
+        self._reader = cast(BufferedReader, connection.makefile("rb", buffering=BUFFER))
+        self._early: deque[tuple[ToReplica, memoryview]] = deque()
 
     def receive(self) -> tuple[ToReplica, memoryview] | None:
         """Return the next frame's header and payload, or ``None`` when the other end has closed.
@@ -25,6 +28,31 @@ class Channel:
         Raises:
             WireError: the other end sent what is no frame.
         """
+        return self._early.popleft() if self._early else self._read()
+
+    def cancelled(self) -> list[Cancel]:
+        """Return what was cancelled meanwhile, without waiting; other frames are kept for ``receive``."""
+        found: list[Cancel] = []
+        while self._waiting():
+            frame_ = self._read()
+            if frame_ is None:
+                break
+            if isinstance(frame_[0], Cancel):
+                found.append(frame_[0])
+            else:
+                self._early.append(frame_)
+        return found
+
+    def _waiting(self) -> bool:
+        self._socket.setblocking(False)
+        try:
+            return bool(self._reader.peek(1))
+        except BlockingIOError:
+            return False
+        finally:
+            self._socket.setblocking(True)
+
+    def _read(self) -> tuple[ToReplica, memoryview] | None:
         prefix = self._reader.read(PREFIX.size)
         if not prefix:
             return None

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from forecastle.errors import BadInput, BadOutput, DeadlineExceeded, OutOfMemory, PredictionFailed, RequestError
+from forecastle.hooks.current import CurrentRequest, enter
 from forecastle.hooks.resolve import Hooks
+from forecastle.hooks.streaming import Stream
 from forecastle.messages import Part
 
 logger = logging.getLogger(__name__)
@@ -27,16 +29,28 @@ CLIENT_FAULTS = (ValueError, LookupError)
 
 @dataclass(slots=True)
 class Job:
-    """One item of a batch as the replica works on it; ``result`` is a prediction or the error that ended the item."""
+    """One item of a batch as the replica works on it; ``result`` is a prediction or the error that ended the item.
+
+    ``request`` is what the hooks see of it.
+    """
 
     id: str
     parts: list[Part]
     accept: str
     deadline: float
     result: Any = None
+    request: CurrentRequest | None = None
 
 
-Answer = tuple[bytes, str] | RequestError
+class Begun(NamedTuple):
+    """An answer in pieces, of which the first is there; ``rest`` makes the others, and says as an error why it ends."""
+
+    first: bytes
+    content_type: str
+    rest: Iterator[bytes | RequestError]
+
+
+Answer = tuple[bytes, str] | Begun | RequestError
 
 
 class Executor:
@@ -50,13 +64,17 @@ class Executor:
         """Return one answer for each job, in order."""
         if self._hooks.transform is not None:
             transform = self._hooks.transform
-            return [self._in_time(job, "transform_fn", transform, job.parts, job.accept) for job in jobs]
+            return [
+                _begun(job, "transform_fn", self._in_time(job, "transform_fn", transform, job.parts, job.accept))
+                for job in jobs
+            ]
         for job in jobs:
             job.result = self._read(job)
         self._predict([job for job in jobs if not isinstance(job.result, RequestError)])
         return [self._write(job) for job in jobs]
 
     def _read(self, job: Job) -> Any:
+        enter(job.request)
         try:
             return self._hooks.read(job.parts)
         except HOOK_FAILURES as error:
@@ -65,10 +83,12 @@ class Executor:
     def _write(self, job: Job) -> Answer:
         if isinstance(job.result, RequestError):
             return job.result
+        enter(job.request)
         try:
-            return self._hooks.write(job.result, job.accept)
+            body = self._hooks.write(job.result, job.accept)
         except HOOK_FAILURES as error:
             return _failure(job, "output_fn", error)
+        return _begun(job, "a hook that yields", body) if isinstance(body, Stream) else body
 
     def _predict(self, jobs: list[Job]) -> None:
         """Put a prediction, or the error that took its place, into each job."""
@@ -85,6 +105,7 @@ class Executor:
         jobs = [job for job in jobs if not isinstance(job.result, RequestError)]
         if not jobs:
             return
+        enter(None)
         try:
             predictions = _counted(together([job.result for job in jobs]), len(jobs))
         except HOOK_FAILURES as error:
@@ -101,10 +122,33 @@ class Executor:
     def _in_time(self, job: Job, hook: str, function: Callable[..., Any], *args: Any) -> Any:
         if job.deadline <= self._clock():
             return _late(job)
+        enter(job.request)
         try:
             return function(*args)
         except HOOK_FAILURES as error:
             return _failure(job, hook, error)
+
+
+def _begun(job: Job, hook: str, body: Any) -> Any:
+    """Make the first piece of a body that comes in pieces, so that what fails at once fails with a status."""
+    if not isinstance(body, Stream):
+        return body
+    rest = _guarded(job, hook, body.pieces)
+    first = next(rest, b"")
+    return first if isinstance(first, RequestError) else Begun(first, body.content_type, rest)
+
+
+def _guarded(job: Job, hook: str, pieces: Iterator[bytes]) -> Iterator[bytes | RequestError]:
+    while True:
+        enter(job.request)
+        try:
+            piece = next(pieces, None)
+        except HOOK_FAILURES as error:
+            yield _failure(job, hook, error)
+            return
+        if piece is None:
+            return
+        yield piece
 
 
 def _counted(predictions: Any, expected: int) -> list[Any]:

@@ -11,13 +11,15 @@ import time
 import msgspec
 
 from forecastle.errors import ForecastleError, RequestError
+from forecastle.hooks.current import CurrentRequest
 from forecastle.hooks.resolve import Hooks
 from forecastle.messages import Part
 from forecastle.replica import lifeline
 from forecastle.replica.channel import Channel
-from forecastle.replica.executor import HOOK_FAILURES, Answer, Executor, Job
+from forecastle.replica.executor import HOOK_FAILURES, Answer, Begun, Executor, Job
 from forecastle.replica.loading import load_model
 from forecastle.replica.spec import ReplicaSpec
+from forecastle.replica.streaming import stream
 from forecastle.replica.wire import Answers, Batch, Failed, Item, Loading, Outcome, Ping, Pong, Ready, WireError
 
 logger = logging.getLogger(__name__)
@@ -68,10 +70,11 @@ def serve(channel: Channel, spec: ReplicaSpec) -> int:
     executor = Executor(hooks)
     while (received := channel.receive()) is not None:
         header, payload = received
-        if isinstance(header, Ping):
-            channel.send(_ping(hooks))
-        else:
+        if isinstance(header, Batch):
             _answer(channel, executor, header, payload)
+        elif isinstance(header, Ping):
+            channel.send(_ping(hooks))
+        # else it cancels a body that was whole already
     return 0
 
 
@@ -83,9 +86,12 @@ def _answer(channel: Channel, executor: Executor, batch: Batch, payload: memoryv
         job, offset = _job(item, payload, offset, started)
         jobs.append(job)
     answers = executor.answer(jobs)
-    outcomes = [_outcome(answer) for answer in answers]
+    outcomes = [_outcome(answer, job) for answer, job in zip(answers, jobs, strict=True)]
     bodies = [answer[0] for answer in answers if not isinstance(answer, RequestError)]
     channel.send(Answers(batch.id, outcomes, time.monotonic() - started), bodies)
+    begun = {index: answer.rest for index, answer in enumerate(answers) if isinstance(answer, Begun)}
+    if begun:
+        stream(channel, batch.id, begun)
 
 
 def _job(item: Item, payload: memoryview, offset: int, now: float) -> tuple[Job, int]:
@@ -93,13 +99,14 @@ def _job(item: Item, payload: memoryview, offset: int, now: float) -> tuple[Job,
     for name, content_type, length in item.parts:
         parts.append(Part(name, content_type, bytes(payload[offset : offset + length])))
         offset += length
-    return Job(item.id, parts, item.accept, now + item.budget), offset
+    return Job(item.id, parts, item.accept, now + item.budget, None, CurrentRequest(item.id, item.headers)), offset
 
 
-def _outcome(answer: Answer) -> Outcome:
+def _outcome(answer: Answer, job: Job) -> Outcome:
     if isinstance(answer, RequestError):
         return Outcome(answer.type, answer.message, 0)
-    return Outcome("", answer[1], len(answer[0]))
+    assert job.request is not None, "every job of a batch is a request"
+    return Outcome("", answer[1], len(answer[0]), isinstance(answer, Begun), job.request.reply_headers)
 
 
 def _ping(hooks: Hooks) -> Pong:

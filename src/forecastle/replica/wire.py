@@ -26,12 +26,16 @@ class WireError(Exception):
 
 
 class Item(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One request of a batch: its parts as (name, content type, length), and what remains of its time in seconds."""
+    """One request of a batch: its parts as (name, content type, length), and what remains of its time in seconds.
+
+    ``headers`` are the client's that hooks may see.
+    """
 
     id: str
     parts: list[tuple[str, str, int]]
     accept: str
     budget: float
+    headers: dict[str, str] = {}
 
 
 class Batch(msgspec.Struct, tag="batch", array_like=True, frozen=True, gc=False):
@@ -42,11 +46,17 @@ class Batch(msgspec.Struct, tag="batch", array_like=True, frozen=True, gc=False)
 
 
 class Outcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One item's end: an empty ``error`` and the content type, or an error's type and its message in ``text``."""
+    """One item's end: an empty ``error`` and the content type, or an error's type and its message in ``text``.
+
+    With ``more``, the body is the first piece of one that goes on in ``Piece`` frames up to an ``End``. ``headers`` are
+    those that a hook answers with.
+    """
 
     error: str
     text: str
     length: int
+    more: bool = False
+    headers: dict[str, str] = {}
 
 
 class Answers(msgspec.Struct, tag="answers", array_like=True, frozen=True, gc=False):
@@ -55,6 +65,29 @@ class Answers(msgspec.Struct, tag="answers", array_like=True, frozen=True, gc=Fa
     batch: int
     outcomes: list[Outcome]
     seconds: float
+
+
+class Piece(msgspec.Struct, tag="piece", array_like=True, frozen=True, gc=False):
+    """Replica to frontend: the next piece of an item's body; the payload is the piece."""
+
+    batch: int
+    index: int
+
+
+class End(msgspec.Struct, tag="end", array_like=True, frozen=True, gc=False):
+    """Replica to frontend: an item's body is whole, or it never will be, for an error's type and its message."""
+
+    batch: int
+    index: int
+    error: str = ""
+    text: str = ""
+
+
+class Cancel(msgspec.Struct, tag="cancel", array_like=True, frozen=True, gc=False):
+    """Frontend to replica: nobody reads this item's body any more."""
+
+    batch: int
+    index: int
 
 
 class Info(msgspec.Struct, frozen=True):
@@ -100,8 +133,8 @@ class Pong(msgspec.Struct, tag="pong", array_like=True, frozen=True):
     reason: str
 
 
-ToReplica = Batch | Ping
-ToFrontend = Answers | Loading | Ready | Failed | Pong
+ToReplica = Batch | Ping | Cancel
+ToFrontend = Answers | Piece | End | Loading | Ready | Failed | Pong
 
 _encoder = msgspec.msgpack.Encoder()
 decode_to_replica = msgspec.msgpack.Decoder(ToReplica).decode

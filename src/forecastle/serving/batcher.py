@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable
 
 from forecastle.errors import DeadlineExceeded, NoReplica, Overloaded, ReplicaDied, RequestError
-from forecastle.messages import Request
+from forecastle.messages import Request, Response
 from forecastle.serving.clock import Alarm, Clock
 from forecastle.serving.policy import BatchPolicy
 from forecastle.serving.queue import Queue
 from forecastle.serving.slot import Flight, Slot
 from forecastle.serving.stats import ModelStats
+from forecastle.serving.stream import Stream
 from forecastle.serving.ticket import Result, Ticket
 
 GRACE = 1.0
@@ -97,6 +98,9 @@ class Batcher:
             else:
                 self._queue.push(ticket)
                 self._alarm.set(ticket.request.deadline)
+        for stream in [stream for flight in slot.flights for stream in flight.streams.values() if not stream.over]:
+            self.stats.broken += 1
+            stream.end(ReplicaDied(f"the replica of {self._model!r} ended in the midst of the answer: {reason}"))
         slot.flights.clear()
         slot.tell(healthy=False, reason=reason)
         self._pump_soon()
@@ -110,6 +114,8 @@ class Batcher:
             for flight in slot.flights:
                 for ticket in flight.tickets:
                     self._end(ticket, error())
+                for stream in flight.streams.values():
+                    stream.stop(error())
 
     def ping(self, slot: Slot, answered: Callable[[], None]) -> None:
         """Ask an idle replica's ``ping_fn``."""
@@ -125,19 +131,56 @@ class Batcher:
     def answered(self, slot: Slot, batch: int, results: list[Result], seconds: float) -> bool:
         """Give each request of the replica's oldest batch its result; false where it answers what it was not asked."""
         flight = slot.flights[0] if slot.flights else None
-        if flight is None or flight.id != batch or len(results) != len(flight.tickets):
+        if flight is None or flight.id != batch or len(results) != len(flight.tickets) or flight.streams:
             return False
-        slot.flights.popleft()
         stats, size, sent = self.stats, len(results), flight.sent
-        self.policy.observe(size, seconds)
         stats.batch_sizes.observe(size)
         stats.predict_seconds.observe(seconds)
         waited = stats.queue_seconds.observe
         for ticket, result in zip(flight.tickets, results, strict=True):
             waited(sent - ticket.accepted)
+            if isinstance(result, Response) and isinstance(result.rest, Stream):
+                self._begin(flight, ticket, result.rest)
             self._end(ticket, result)
-        self._next(slot)
+        if not flight.streams:
+            self._done(slot, flight, seconds)
         return True
+
+    def piece(self, slot: Slot, batch: int, index: int, data: bytes) -> bool:
+        """Pass on a piece of an answer; false where there is no such answer."""
+        flight = slot.flights[0] if slot.flights else None
+        if flight is None or flight.id != batch or index not in flight.streams:
+            return False
+        flight.streams[index].push(data)
+        flight.started = self._clock.now()
+        return True
+
+    def ended(self, slot: Slot, batch: int, index: int, error: RequestError | None) -> bool:
+        """Close an answer that came in pieces; false where there is no such answer."""
+        flight = slot.flights[0] if slot.flights else None
+        stream = flight.streams.pop(index, None) if flight is not None and flight.id == batch else None
+        if flight is None or stream is None:
+            return False
+        if error is not None and not stream.over:
+            self.stats.broken += 1
+        stream.end(error)
+        if not flight.streams:
+            self._done(slot, flight, self._clock.now() - flight.sent)
+        return True
+
+    def _begin(self, flight: Flight, ticket: Ticket, stream: Stream) -> None:
+        """Keep an answer that goes on in pieces; one that nobody waits for any more is not made."""
+        stream.deadline = ticket.request.deadline
+        flight.streams[flight.tickets.index(ticket)] = stream
+        flight.started = self._clock.now()
+        self._alarm.set(stream.deadline)
+        if ticket.settled:
+            stream.cancel()
+
+    def _done(self, slot: Slot, flight: Flight, seconds: float) -> None:
+        slot.flights.popleft()
+        self.policy.observe(len(flight.tickets), seconds)
+        self._next(slot)
 
     def _next(self, slot: Slot) -> None:
         """Start the clock of the batch that a replica turns to next, and give it another one."""
@@ -223,6 +266,14 @@ class Batcher:
                     self._end(ticket, self._late(ticket))
                 else:
                     self._alarm.set(ticket.request.deadline)
+            for index, stream in flight.streams.items():
+                if stream.over:
+                    continue
+                if stream.deadline <= now:
+                    self.stats.broken += 1
+                    stream.stop(self._late(flight.tickets[index]))
+                else:
+                    self._alarm.set(stream.deadline)
         if slot.flights:
             over_at = slot.flights[0].started + self._limit
             if over_at <= now:
@@ -233,7 +284,7 @@ class Batcher:
     def _late(self, ticket: Ticket) -> RequestError:
         seconds = ticket.request.deadline - ticket.accepted
         return DeadlineExceeded(
-            f"no answer from {self._model!r} within {seconds:.3g} s, the limit set by --timeout or by the client"
+            f"no whole answer from {self._model!r} within {seconds:.3g} s, the limit set by --timeout or by the client"
         )
 
     def _no_replica(self) -> RequestError:

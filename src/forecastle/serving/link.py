@@ -8,17 +8,19 @@ from typing import Protocol, cast
 
 import msgspec
 
-from forecastle.errors import from_wire
+from forecastle.errors import RequestError, from_wire
 from forecastle.messages import Request, Response
 from forecastle.replica.wire import (
     PREFIX,
     Answers,
     Batch,
+    Cancel,
+    End,
     Failed,
     Info,
     Item,
     Loading,
-    Outcome,
+    Piece,
     Ping,
     Pong,
     Ready,
@@ -28,6 +30,7 @@ from forecastle.replica.wire import (
     frame,
     lengths,
 )
+from forecastle.serving.stream import Stream
 from forecastle.serving.ticket import Result
 
 
@@ -44,7 +47,13 @@ class LinkEvents(Protocol):
         """The model could not be loaded; ``memory`` says that there was too little of it."""
 
     def answered(self, batch: int, results: list[Result], seconds: float) -> None:
-        """A batch came back, with one result for each of its requests, in order."""
+        """A batch came back, with one result for each of its requests, in order; some may go on in pieces."""
+
+    def piece(self, batch: int, index: int, data: bytes) -> None:
+        """The next piece of one of its answers."""
+
+    def finished(self, batch: int, index: int, error: RequestError | None) -> None:
+        """One of its answers is whole, or failed on the way."""
 
     def ponged(self, healthy: bool, reason: str) -> None:
         """``ping_fn`` has answered."""
@@ -63,6 +72,7 @@ class ReplicaLink(asyncio.Protocol):
         self._events: LinkEvents | None = events
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
+        self._pauses = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport (called by the loop)."""
@@ -89,13 +99,30 @@ class ReplicaLink(asyncio.Protocol):
                 total += size
                 payloads.append(part.data)
                 parts.append((part.name, part.content_type, size))
-            items.append(Item(request.id, parts, request.accept, request.deadline - now))
+            items.append(Item(request.id, parts, request.accept, request.deadline - now, request.headers))
         self._transport.writelines([frame(Batch(batch, items), total), *payloads])
 
     def ping(self) -> None:
         """Ask the model's ``ping_fn``."""
         if self._transport is not None:
             self._transport.write(frame(Ping()))
+
+    def cancel(self, batch: int, index: int) -> None:
+        """Tell the replica that nobody reads this answer any more."""
+        if self._transport is not None:
+            self._transport.write(frame(Cancel(batch, index)))
+
+    def pause(self) -> None:
+        """Read nothing more from the replica for now; each call needs its ``resume``."""
+        self._pauses += 1
+        if self._pauses == 1 and self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read on, once every ``pause`` has been taken back."""
+        self._pauses -= 1
+        if self._pauses == 0 and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def close(self) -> None:
         """End the connection, upon which the replica ends too; nothing more is told."""
@@ -137,7 +164,12 @@ class ReplicaLink(asyncio.Protocol):
         if events is None:
             return
         if isinstance(header, Answers):
-            events.answered(header.batch, _results(header.outcomes, data, offset, length), header.seconds)
+            events.answered(header.batch, self._results(header, data, offset, length), header.seconds)
+        elif isinstance(header, Piece):
+            events.piece(header.batch, header.index, bytes(data[offset : offset + length]))
+        elif isinstance(header, End):
+            error = from_wire(header.error, header.text) if header.error else None
+            events.finished(header.batch, header.index, error)
         elif isinstance(header, Ready):
             events.ready(header.info)
         elif isinstance(header, Failed):
@@ -148,17 +180,21 @@ class ReplicaLink(asyncio.Protocol):
             assert isinstance(header, Loading)
             events.loading()
 
-
-def _results(outcomes: list[Outcome], data: bytes | bytearray, offset: int, length: int) -> list[Result]:
-    end = offset + length
-    results: list[Result] = []
-    for outcome in outcomes:
-        if outcome.error:
-            results.append(from_wire(outcome.error, outcome.text))
-            continue
-        stop = offset + outcome.length
-        results.append(Response(bytes(data[offset:stop]), outcome.text))
-        offset = stop
-    if offset != end:
-        raise WireError("the answers' lengths do not add up to the payload")
-    return results
+    def _results(self, answers: Answers, data: bytes | bytearray, offset: int, length: int) -> list[Result]:
+        end = offset + length
+        results: list[Result] = []
+        for index, outcome in enumerate(answers.outcomes):
+            if outcome.error:
+                results.append(from_wire(outcome.error, outcome.text))
+                continue
+            stop = offset + outcome.length
+            body = bytes(data[offset:stop])
+            if outcome.more or outcome.headers:
+                rest = Stream(self, answers.batch, index) if outcome.more else None
+                results.append(Response(body, outcome.text, outcome.headers, rest))
+            else:
+                results.append(Response(body, outcome.text))
+            offset = stop
+        if offset != end:
+            raise WireError("the answers' lengths do not add up to the payload")
+        return results

@@ -6,22 +6,25 @@ from collections import deque
 from collections.abc import Callable
 
 from forecastle.serving.link import ReplicaLink
+from forecastle.serving.stream import Stream
 from forecastle.serving.ticket import Ticket
 
 
 class Flight:
     """What a replica holds: a batch of tickets, or a ping (no ticket).
 
-    ``sent`` is when it was sent, ``started`` when the replica could begin with it, in monotonic seconds.
+    ``sent`` is when it was sent, ``started`` when the replica could begin with it or last gave a sign of it, in
+    monotonic seconds. ``streams`` are the answers that are still on their way, by their place in the batch.
     """
 
-    __slots__ = ("id", "sent", "started", "tickets")
+    __slots__ = ("id", "sent", "started", "streams", "tickets")
 
     def __init__(self, id_: int, tickets: list[Ticket], now: float) -> None:
         self.id = id_
         self.tickets = tickets
         self.sent = now
         self.started = now
+        self.streams: dict[int, Stream] = {}
 
 
 class Slot:

@@ -25,7 +25,11 @@ class Histogram:
 
 
 class ModelStats:
-    """Counters of one model. Every request adds one to ``requests`` and, later, one to exactly one of the others."""
+    """Counters of one model.
+
+    Every request adds one to ``requests`` and, later, one to exactly one of ``answered``, ``cancelled`` and ``failed``.
+    ``dropped`` are answers that nobody waited for any more, ``broken`` those that ended before they were whole.
+    """
 
     def __init__(self) -> None:
         self.requests = 0
@@ -33,6 +37,7 @@ class ModelStats:
         self.cancelled = 0
         self.failed: dict[str, int] = {}
         self.dropped = 0
+        self.broken = 0
         self.queue_seconds = Histogram(SECONDS)
         self.predict_seconds = Histogram(SECONDS)
         self.batch_sizes = Histogram(SIZES)

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -26,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "environments"
 _RECORD = "forecastle.json"
-_held: dict[Path, IO[bytes]] = {}
-"""The locks of the environments that this process uses, until it ends."""
+_held: dict[Path, int] = {}
+"""The descriptors that lock the environments that this process uses, until it ends."""
 
 
 class Environment(msgspec.Struct, frozen=True):
@@ -121,14 +120,14 @@ def _hold(path: Path) -> bool:
     if path in _held:
         return path.is_dir()
     try:
-        file = (path / _RECORD).open("rb")
+        lock = os.open(path / _RECORD, os.O_RDONLY)
     except FileNotFoundError:
         return False
-    fcntl.flock(file, fcntl.LOCK_SH)
+    fcntl.flock(lock, fcntl.LOCK_SH)
     if not path.is_dir():
-        file.close()
+        os.close(lock)
         return False
-    _held[path] = file
+    _held[path] = lock
     return True
 
 
