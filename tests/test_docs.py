@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -29,6 +31,10 @@ def test_the_examples_of_a_document_run_as_they_are_printed(document: Path, tmp_
         match = re.match(r"# (\w+\.py)", source)
         assert match, "a Python example begins with its file's name"
         (tmp_path / match.group(1)).write_text(source)
+    for test in sorted(tmp_path.glob("test_*.py")):
+        running = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
+        done = subprocess.run(running, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
     commands = fences(document, "bash")
     for serve, requests in zip(commands[::2], commands[1::2], strict=True):
         program, command, *arguments = shlex.split(serve)

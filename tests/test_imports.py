@@ -23,6 +23,7 @@ BELOW = {
     "cluster": {"errors", "messages", "models", "replica.wire", "replica.spec", "serving"},
     "http": {"errors", "messages", "media", "models", "replica.wire", "serving", "cluster"},
     "cli": {"errors", "messages", "models", "serving", "cluster", "http"},
+    "testing": {"errors", "messages", "media", "hooks", "models", "replica"},
     "": {"errors", "hooks"},  # the package itself: what a hook's author imports
 }
 FORBIDDEN_BELOW_HTTP = {"uvicorn", "starlette", "httptools"}

@@ -14,7 +14,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pluggy
@@ -55,6 +55,11 @@ def from_module(name: str) -> pluggy.PluginManager:
     return _only(importlib.import_module(name), f"the module {name!r}")
 
 
+def from_plugin(plugin: object, where: str) -> pluggy.PluginManager:
+    """Collect the hooks of a module or class that was imported already; ``where`` names it in messages."""
+    return _only(plugin, where)
+
+
 def from_file(path: Path, context: Context | None = None) -> pluggy.PluginManager:
     """Collect the hooks of a Python file; modules that lie beside it can be imported by it.
 
@@ -73,7 +78,7 @@ def from_file(path: Path, context: Context | None = None) -> pluggy.PluginManage
     return _only(module, path.name, context)
 
 
-def _only(module: ModuleType, where: str, context: Context | None = None) -> pluggy.PluginManager:
+def _only(module: object, where: str, context: Context | None = None) -> pluggy.PluginManager:
     manager = new_manager()
     _register(manager, module, where, context)
     return manager
