@@ -22,7 +22,8 @@ BELOW = {
     "serving": {"errors", "messages", "models.signature", "replica.wire"},
     "cluster": {"errors", "messages", "models", "replica.wire", "replica.spec", "serving"},
     "http": {"errors", "messages", "media", "models", "replica.wire", "serving", "cluster"},
-    "cli": {"errors", "messages", "models", "serving", "cluster", "http"},
+    "check": {"errors"},  # it plays a client, of any server
+    "cli": {"errors", "messages", "models", "serving", "cluster", "http", "check"},
     "testing": {"errors", "messages", "media", "hooks", "models", "replica"},
     "": {"errors", "hooks"},  # the package itself: what a hook's author imports
 }

@@ -20,7 +20,7 @@ def test_the_specification_lists_the_eight_hooks_of_the_contract_and_ours() -> N
     assert set(HOOKS) == {
         *("model_fn", "input_fn", "predict_fn", "output_fn", "ping_fn"),
         *("batch_strategy", "max_concurrent_transforms", "max_payload_in_mb"),
-        *("predict_batch_fn", "transform_fn"),
+        *("predict_batch_fn", "transform_fn", "pre_model_fn", "model_warmup_fn"),
     }
 
 

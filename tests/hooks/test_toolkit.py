@@ -47,7 +47,7 @@ def model_fn(model_dir, context):
     return weights_under_test.FACTOR
 
 def input_fn(request_body, request_content_type):
-    assert isinstance(request_body, bytes)
+    assert isinstance(request_body, str)
     return json.loads(request_body)
 
 def predict_fn(data, model):

@@ -140,7 +140,7 @@ def test_weights_are_served_by_a_script_that_makes_their_module(tmp_path: Path) 
         "    return net.eval()\n"
         "def predict_fn(data, model):\n"
         "    with torch.no_grad():\n"
-        "        return model(torch.tensor(data)).numpy()\n"
+        "        return model(torch.tensor(data, dtype=torch.float32)).numpy()\n"
     )
     hooks, info = load_model(open_artifact(str(tmp_path), cache=tmp_path / "cache"))
     assert info.runtime == "script"

@@ -49,5 +49,5 @@ def loaded(model_dir: str | None = None) -> Loaded:
             users = new_manager()
             for plugin in plugins:
                 users.register(plugin)
-            _models[directory, plugins] = Loaded(load(users, default_plugin, directory))
+            _models[directory, plugins] = Loaded(load(users, None, directory, fallback=default_plugin))
         return _models[directory, plugins]

@@ -44,18 +44,23 @@ class Hooks:
     max_payload_in_mb: int
 
 
-def load(manager: pluggy.PluginManager, runtime: object | None, model_dir: str) -> Hooks:
-    """Resolve every hook and load the model, once. ``runtime`` offers any of the hooks, and ``inputs_fn``, as methods.
+def load(
+    manager: pluggy.PluginManager, runtime: object | None, model_dir: str, fallback: object | None = None
+) -> Hooks:
+    """Resolve every hook and load the model, once.
+
+    ``runtime`` offers any of the hooks, and ``inputs_fn``, as methods; ``fallback`` does where the user's own
+    ``model_fn`` made a model that the runtime does not know, or there is no runtime.
 
     Raises:
         LoadFailed: the hooks contradict each other.
     """
-    chain = _Chain(manager, runtime)
+    chain = _Chain(manager, runtime or fallback)
     transform = chain.user("transform_fn")
     excluded = [name for name in ("input_fn", "predict_fn", "output_fn") if chain.user(name)]
     if transform is not None and excluded:
         raise LoadFailed(f"transform_fn replaces input_fn, predict_fn and output_fn; found it beside {excluded[0]}")
-    model, chain = _model(chain, model_dir)
+    model, chain = _model(chain, model_dir, fallback)
     predict_fn, output_fn = chain.resolve("predict_fn"), chain.resolve("output_fn")
     predict_batch_fn = chain.wide("predict_batch_fn", unless="predict_fn")
     ping_fn = chain.own("ping_fn")
@@ -72,16 +77,21 @@ def load(manager: pluggy.PluginManager, runtime: object | None, model_dir: str) 
     )
 
 
-def _model(chain: _Chain, model_dir: str) -> tuple[Any, _Chain]:
-    """Load the model. One of a user's own is served by the runtime if that knows its kind, else without a runtime."""
-    user = chain.user("model_fn")
+def _model(chain: _Chain, model_dir: str, fallback: object | None) -> tuple[Any, _Chain]:
+    """Load the model. One of a user's own is served by the runtime if that knows its kind, else by the fallback."""
+    before, user, after = (chain.user(name) for name in ("pre_model_fn", "model_fn", "model_warmup_fn"))
+    if before is not None:
+        before(model_dir)
     model = None if user is None else user(model_dir)
     if model is None:
-        return chain.resolve("model_fn")(model_dir), chain
-    adopt: Callable[[Any], bool] | None = getattr(chain.runtime, "adopt_fn", None)
-    if adopt is not None and adopt(model):
-        return model, chain
-    return model, _Chain(chain.manager, None)
+        model = chain.resolve("model_fn")(model_dir)
+    else:
+        adopt: Callable[[Any], bool] | None = getattr(chain.runtime, "adopt_fn", None)
+        if adopt is None or not adopt(model):
+            chain = _Chain(chain.manager, fallback)
+    if after is not None:
+        after(model_dir, model)
+    return model, chain
 
 
 class _Chain:

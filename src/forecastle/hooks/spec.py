@@ -30,11 +30,19 @@ class BatchStrategy(Enum):
 
 
 class Specification(Protocol):
-    """The eight hooks of inference-server, and two of our own and SageMaker's toolkit."""
+    """The eight hooks of inference-server, one of our own and three of SageMaker's toolkit."""
+
+    @hookspec(firstresult=True)
+    def pre_model_fn(self, model_dir: str) -> None:
+        """Do what must be done before the model is loaded."""
 
     @hookspec(firstresult=True)
     def model_fn(self, model_dir: str) -> Any:
         """Load and return the model. Called once per replica, before it is ready."""
+
+    @hookspec(firstresult=True)
+    def model_warmup_fn(self, model_dir: str, model: Any) -> None:
+        """Do what must be done with the model once it is loaded, before the replica is ready."""
 
     @hookspec(firstresult=True)
     def input_fn(self, input_data: bytes, content_type: str) -> Any:

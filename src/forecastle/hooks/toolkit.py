@@ -1,7 +1,7 @@
 """Hooks in the manner of SageMaker's inference toolkit, as ``code/inference.py`` in a model's directory has them.
 
-They differ from inference-server's in three things: ``accept`` is a string, the body may be returned without its
-content type, and each hook may take one more argument, the context.
+They differ from inference-server's in four things: JSON and CSV come as text, ``accept`` is a string, the body may be
+returned without its content type, and each hook may take one more argument, the context.
 
 https://github.com/aws/sagemaker-inference-toolkit
 """
@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from werkzeug.datastructures import MIMEAccept
 
+from forecastle import media
 from forecastle.hooks.current import current_request
 from forecastle.hooks.spec import arguments
 from forecastle.hooks.streaming import is_stream, yields
@@ -56,12 +57,21 @@ def adapted(name: str, function: Callable[..., Any], context: Context) -> Callab
     def output(prediction: Any, accept: MIMEAccept) -> Any:
         return _typed(call, prediction, accept)
 
-    def transform(model: Any, data: bytes, content_type: str, accept: str) -> Any:
-        return call(model, data, content_type, _preferred(accept))
+    def read(data: bytes, content_type: str) -> Any:
+        return call(_text(data, content_type), content_type or media.JSON)
 
-    found: Any = {"output_fn": output, "transform_fn": transform}.get(name, call)
+    def transform(model: Any, data: bytes, content_type: str, accept: str) -> Any:
+        return call(model, _text(data, content_type), content_type or media.JSON, _preferred(accept))
+
+    found: Any = {"input_fn": read, "output_fn": output, "transform_fn": transform}.get(name, call)
     found.yields = yields(function)
     return cast("Callable[..., Any]", found)
+
+
+def _text(data: bytes, content_type: str) -> bytes | str:
+    """Return JSON and CSV as text, as the toolkit gives them to hooks; no content type is taken for JSON."""
+    parsed = media.parse(content_type or media.JSON)
+    return data.decode(parsed.params.get("charset", "utf-8")) if parsed.type in {media.JSON, media.CSV} else data
 
 
 def _positional(function: Callable[..., Any]) -> int:

@@ -19,12 +19,13 @@ it NPY and NPZ are unknown types.
 
 from __future__ import annotations
 
-from forecastle.media.codecs import decode, encode, offers
+from forecastle.media.codecs import HAS_NUMPY, decode, encode, offers
 from forecastle.media.types import BYTES, CSV, JSON, NPY, NPZ, TEXT, MediaType, accept, is_json, negotiate, parse
 
 __all__ = [
     "BYTES",
     "CSV",
+    "HAS_NUMPY",
     "JSON",
     "NPY",
     "NPZ",

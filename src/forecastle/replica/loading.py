@@ -9,6 +9,7 @@ import pluggy
 from forecastle.hooks import discover
 from forecastle.hooks.resolve import Hooks, load
 from forecastle.hooks.toolkit import Context
+from forecastle.hooks.toolkit_codecs import ToolkitDefaults
 from forecastle.models import platform
 from forecastle.models.artifact import Artifact
 from forecastle.models.signature import Signature
@@ -19,7 +20,8 @@ from forecastle.runtimes.table import open_runtime
 def load_model(artifact: Artifact) -> tuple[Hooks, Info]:
     """Load the artifact's model and say what it is. Any exception is the reason why it cannot be served."""
     runtime = None if artifact.runtime == "script" else open_runtime(artifact)
-    hooks = load(_hooks(artifact), runtime, _model_dir(artifact))
+    fallback = ToolkitDefaults() if artifact.script else None
+    hooks = load(_hooks(artifact), runtime, _model_dir(artifact), fallback)
     signature: Signature | None = getattr(runtime, "signature", None)
     info = Info(
         runtime=getattr(runtime, "name", artifact.runtime),
