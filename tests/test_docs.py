@@ -28,9 +28,10 @@ def fences(path: Path, language: str) -> list[str]:
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_of_a_document_run_as_they_are_printed(document: Path, tmp_path: Path) -> None:
     for source in fences(document, "python"):
-        match = re.match(r"# (\w+\.py)", source)
+        match = re.match(r"# ([\w/]+\.py)", source)
         assert match, "a Python example begins with its file's name"
-        (tmp_path / match.group(1)).write_text(source)
+        (tmp_path / match[1]).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / match[1]).write_text(source)
     for test in sorted(tmp_path.glob("test_*.py")):
         running = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
         done = subprocess.run(running, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -22,8 +22,9 @@ BELOW = {
     "serving": {"errors", "messages", "models.signature", "replica.wire"},
     "cluster": {"errors", "messages", "models", "replica.wire", "replica.spec", "serving"},
     "http": {"errors", "messages", "media", "models", "replica.wire", "serving", "cluster"},
+    "images": {"errors", "models"},
     "check": {"errors"},  # it plays a client, of any server
-    "cli": {"errors", "messages", "models", "serving", "cluster", "http", "check"},
+    "cli": {"errors", "messages", "models", "serving", "cluster", "http", "images", "check"},
     "testing": {"errors", "messages", "media", "hooks", "models", "replica"},
     "": {"errors", "hooks"},  # the package itself: what a hook's author imports
 }

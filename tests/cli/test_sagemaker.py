@@ -18,11 +18,13 @@ def test_every_variable_of_the_platform_sets_its_option() -> None:
         "SAGEMAKER_BIND_TO_PORT": "9000",
         "SAGEMAKER_SAFE_PORT_RANGE": "9001-9010",
         "SAGEMAKER_MODEL_SERVER_WORKERS": "2",
+        "SAGEMAKER_MODEL_SERVER_TIMEOUT": "2",
         "SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS": "30",
         "SAGEMAKER_STARTUP_TIMEOUT": "600",
         "SAGEMAKER_MAX_PAYLOAD_IN_MB": "6",
         "SAGEMAKER_MULTI_MODEL": "True",
         "SAGEMAKER_CONTAINER_LOG_LEVEL": "40",
+        "SAGEMAKER_BASE_DIR": "/ml",
     }
     found = sagemaker.settings(environment, contained=False)
     assert {key: value for key, (_, value) in found.items()} == {
@@ -34,8 +36,11 @@ def test_every_variable_of_the_platform_sets_its_option() -> None:
         "max_body": "6MB",
         "multi_model": "true",
         "log_level": "error",
+        "model_root": "/ml/models",
     }
-    assert {source for source, _ in found.values()} == set(sagemaker.VARIABLES)
+    unused = {"SAGEMAKER_MODEL_SERVER_TIMEOUT"}  # the newer one, in seconds, counts where both are set
+    assert {source for source, _ in found.values()} == set(sagemaker.VARIABLES) - unused
+    assert sagemaker.settings({"SAGEMAKER_MODEL_SERVER_TIMEOUT": "2"}, contained=False)["timeout"][1] == "2m"
 
 
 def test_an_empty_variable_says_nothing_and_a_container_listens_to_all_its_networks() -> None:

@@ -17,6 +17,7 @@ from forecastle.check.client import NoAnswer, request
 from forecastle.errors import StartError
 
 POLL_SECONDS = 0.05
+OURS, CACHE = "FORECASTLE_", "FORECASTLE_CACHE_DIR"
 
 
 class Target(Protocol):
@@ -68,7 +69,9 @@ class Started:
         self._patience = patience
         self._early: list[int] = []
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by close()
-        variables = {**os.environ, "SAGEMAKER_BIND_TO_PORT": str(port), **environment}
+        # The settings of whoever checks are not the platform's; what is cached may be used.
+        own = {key: text for key, text in os.environ.items() if not key.startswith(OURS) or key == CACHE}
+        variables = {**own, "SAGEMAKER_BIND_TO_PORT": str(port), **environment}
         try:
             self._process = subprocess.Popen(  # noqa: S603 -- what the user named
                 [word.replace("{port}", str(port)) for word in command],

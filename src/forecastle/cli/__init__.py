@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, Parameter
 
-from forecastle.cli import check, env, sources
+from forecastle.cli import build, check, env, sources
 from forecastle.cli.serve import serve
 from forecastle.errors import StartError, UsageError
 
@@ -34,6 +34,7 @@ app = App(
 )
 app.command(serve)
 app.command(env.app)
+app.command(build.app)
 app.command(check.app)
 
 

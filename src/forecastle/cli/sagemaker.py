@@ -18,13 +18,15 @@ VARIABLES: dict[str, tuple[str, Callable[[str], str]]] = {
     "SAGEMAKER_BIND_TO_PORT": ("port", str),
     "SAGEMAKER_SAFE_PORT_RANGE": ("management_port", lambda ports: ports.partition("-")[0]),
     "SAGEMAKER_MODEL_SERVER_WORKERS": ("replicas", str),
+    "SAGEMAKER_MODEL_SERVER_TIMEOUT": ("timeout", "{}m".format),
     "SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS": ("timeout", str),
     "SAGEMAKER_STARTUP_TIMEOUT": ("start_timeout", str),
     "SAGEMAKER_MAX_PAYLOAD_IN_MB": ("max_body", "{}MB".format),
     "SAGEMAKER_MULTI_MODEL": ("multi_model", str.lower),
+    "SAGEMAKER_BASE_DIR": ("model_root", "{}/models".format),
     "SAGEMAKER_CONTAINER_LOG_LEVEL": ("log_level", lambda level: _LEVELS.get(level, level)),
 }
-"""The platform's variables: which option each sets, and how its value becomes the option's."""
+"""The platform's variables: which option each sets, and how its value becomes the option's; of two, the later one."""
 
 
 def settings(environment: Mapping[str, str], *, contained: bool) -> dict[str, tuple[str, str]]:

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+from pathlib import Path
 
 import msgspec
 
@@ -39,8 +40,9 @@ def main() -> int:
     lifeline.hold(0)
     spec = msgspec.json.decode(bytes(line), type=ReplicaSpec)
     _log_to_stderr()
-    if spec.artifact.kind != "module":
-        _forget_working_directory()
+    _forget_working_directory()
+    if spec.artifact.kind == "module":
+        sys.path.append(str(Path.cwd()))
     with socket.socket(fileno=spec.listen_fd) as listener:
         connection, _ = listener.accept()
     try:

@@ -23,6 +23,10 @@ logger = logging.getLogger("forecastle.replica")
 LEVELS = {name: getattr(logging, name) for name in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")}
 TAIL_LINES = 20
 LINE_LIMIT = 4096
+START = "import sys; sys.path.pop(0); from forecastle.replica.process import main; sys.exit(main())"
+"""What a replica's interpreter runs. The working folder leaves its path first: a file there that is called like a
+module of Python's own would end every replica's start."""
+
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Numeric libraries would each start a thread per core in every replica; replicas are our way to use the cores."""
 
@@ -111,8 +115,9 @@ class ProcessLauncher:
             listener.listen(8)
             process = await asyncio.create_subprocess_exec(
                 python or sys.executable,
-                "-m",
-                "forecastle.replica",
+                "-c",
+                START,
+                f"{model}#{index}",  # for whoever lists processes
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,

@@ -1,0 +1,1 @@
+"""Writing what an image is built from."""
