@@ -73,4 +73,4 @@ def _array(tensor: Any) -> Array:
     array = np.asarray(tensor.numpy())
     if array.dtype == object:  # TensorFlow's texts are bytes
         return np.asarray([text.decode() for text in array.flat], object).reshape(array.shape)
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    return np.asarray(array, np.float32) if array.dtype.name == "bfloat16" else array

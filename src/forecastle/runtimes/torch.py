@@ -70,7 +70,7 @@ def _load(artifact: Artifact) -> TensorModel:
 
 
 def _scripted(path: str) -> _Program:
-    module = torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
+    module = torch.jit.load(path, map_location="cpu").eval()
     arguments = module.forward.schema.arguments[1:]
     traced = traced_inputs(Path(path))
     if traced is None or len(traced) != len(arguments):
