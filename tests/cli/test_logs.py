@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 from collections.abc import Iterator
+from logging.handlers import TimedRotatingFileHandler
+from pathlib import Path
 
 import pytest
 
 from forecastle.cli import logs
+from forecastle.cli.values import Rotation
+from forecastle.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +72,38 @@ def test_a_terminal_shows_the_level_in_colour(monkeypatch: pytest.MonkeyPatch) -
     logs.configure("info", stream)
     logging.getLogger("forecastle").error("plain")
     assert "\x1b" not in stream.getvalue()
+
+
+def test_a_record_in_json_is_one_object_on_one_line() -> None:
+    stream = io.StringIO()
+    logs.configure("info", stream, style="json")
+    try:
+        raise ValueError("inner")
+    except ValueError:
+        logging.getLogger("forecastle.http").exception("two\nlines", extra={"request_id": "r-1"})
+    (line,) = stream.getvalue().splitlines()
+    told = json.loads(line)
+    assert told.pop("exception").endswith("ValueError: inner")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", told.pop("time"))
+    assert told == {"level": "error", "logger": "forecastle.http", "message": "two\nlines", "request_id": "r-1"}
+
+
+def test_a_file_has_what_stderr_has_and_older_ones_are_kept(tmp_path: Path) -> None:
+    stream, file = io.StringIO(), tmp_path / "logs" / "mms.log"
+    logs.configure("info", stream, file=file, rotation=Rotation("S", 1))
+    logging.getLogger("forecastle").info("first")
+    handler = logging.getLogger().handlers[1]
+    assert isinstance(handler, TimedRotatingFileHandler)
+    handler.doRollover()
+    logging.getLogger("forecastle").info("second")
+    handler.close()
+    assert stream.getvalue().count("\n") == 2
+    assert "second" in file.read_text()
+    (older,) = file.parent.glob("mms.log.*")
+    assert "first" in older.read_text()
+
+
+def test_a_file_that_cannot_be_written_ends_the_start_with_its_option(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"the log file .*file/x\.log cannot be written: .*; choose another with"):
+        logs.configure("info", io.StringIO(), file=tmp_path / "file" / "x.log")

@@ -52,3 +52,24 @@ def test_replicas_are_counted_by_name_or_for_all() -> None:
         values.replicas(["a=two"])
     with pytest.raises(UsageError, match="cannot be a model's name"):
         values.replicas(["/=2"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 H", ("H", 1)),
+        ("h", ("H", 1)),
+        ("30 M", ("M", 30)),
+        (" 7 d ", ("D", 7)),
+        ("midnight", ("midnight", 1)),
+        ("w0", ("W0", 1)),
+    ],
+)
+def test_a_time_of_rotation_is_read_as_mms_users_write_it(text: str, expected: tuple[str, int]) -> None:
+    assert values.rotation(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "H 1", "0 H", "1 year", "W7", "-1 H", "1.5 H"])
+def test_what_is_no_time_of_rotation_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a time of rotation: expected one like '1 H'"):
+        values.rotation(text)

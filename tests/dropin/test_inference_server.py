@@ -27,7 +27,18 @@ def python_of(implementation: str) -> str:
 @pytest.mark.parametrize("tests", ["same", "differences"])
 @pytest.mark.parametrize("implementation", ["ours", "theirs"])
 def test_the_contract_holds_for(implementation: str, tests: str) -> None:
-    options = ["-c", os.devnull, "--rootdir", str(CONTRACT), "-q", "-p", "no:cacheprovider", "--import-mode=prepend"]
+    options = [
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(CONTRACT),
+        "--confcutdir",
+        str(CONTRACT),
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--import-mode=prepend",
+    ]
     done = subprocess.run(
         [python_of(implementation), "-m", "pytest", *options, str(CONTRACT / f"inference_server_{tests}.py")],
         capture_output=True,

@@ -53,8 +53,9 @@ def test_flags_of_later_versions_are_harmless(capsys: pytest.CaptureFixture[str]
          "--gpu", "0", "--metrics-write-to", "csv", "--host", "0.0.0.0"]
     )  # fmt: skip
     assert options.log_level == "debug"
+    assert (options.log_file, options.log_rotation_time, options.metrics_write_to) == (Path("x.log"), "1 H", "csv")
     assert options.host == "0.0.0.0"
-    assert "mms: --gpu has no effect here and is ignored\n" in capsys.readouterr().err
+    assert "mms: --gpu has no effect here: models run on the CPU\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

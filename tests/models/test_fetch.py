@@ -59,10 +59,10 @@ def test_a_path_that_cannot_exist_is_missing(home: Path, source: str) -> None:
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("s3://bucket/model.zip", r"s3:// is not supported yet; download it first \(with aws s3 cp\)"),
-        ("S3://bucket/model.zip", "s3:// is not supported yet"),
-        ("gs://bucket/model.zip", "gs:// is not supported yet; download it first"),
-        ("ftp://host/model.zip", "ftp:// is not supported yet"),
+        ("s3://bucket", "s3://bucket names no object; expected s3://BUCKET/KEY"),
+        ("S3://bucket/", "names no object"),
+        ("gs://bucket/model.zip", "gs:// is not supported; download it first"),
+        ("ftp://host/model.zip", "ftp:// is not supported"),
     ],
 )
 def test_a_scheme_we_do_not_fetch_is_refused_with_what_to_do(home: Path, source: str, says: str) -> None:

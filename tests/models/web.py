@@ -61,6 +61,8 @@ def serving() -> Iterator[Site]:
             else:
                 answer(self)
 
+        do_HEAD = do_GET  # noqa: N815 - the base class's name
+
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
             pass
 

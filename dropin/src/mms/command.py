@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import NoReturn, get_args
 
 import msgspec
 
@@ -21,12 +22,13 @@ from forecastle.errors import StartError, UsageError
 from forecastle.models.services import parse_service
 
 _PROCESS = "service class as MODULE or FILE, perhaps with :CLASS (default: the archive's, or mxnet_vision_service)"
+PROGRAMS = ("mms", "mxnet-model-server", "deep-model-server", "multi-model-server")
 _LOG_LEVELS = {"notset": "debug"}
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; try `mms --help`")
+        raise UsageError(f"{message}; try `{self.prog} --help`")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         code = run.serve(*read(sys.argv[1:] if arguments is None else arguments))
     except StartError as error:
-        code = report(error, "mms")
+        code = report(error, _program())
     sys.exit(code)
 
 
@@ -52,14 +54,17 @@ def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec]]:
     if given.gen_api:
         raise UsageError(f"--gen-api {given.gen_api}: generating a client is not supported yet; leave it out to serve")
     services = _services(given.process)
-    for flag in ("log_file", "log_rotation_time", "gpu", "metrics_write_to"):
-        if getattr(given, flag) is not None:
-            sys.stderr.write(f"mms: --{flag.replace('_', '-')} has no effect here and is ignored\n")
+    if given.gpu is not None:
+        sys.stderr.write(f"{_program()}: --gpu has no effect here: models run on the CPU\n")
     options = ServerOptions(
         host=given.host,
         port=given.port,
         management_port=given.management_port,
         log_level=given.log_level,
+        log_file=given.log_file,
+        log_rotation_time=_rotation(given.log_rotation_time),
+        log_format=given.log_format,
+        metrics_write_to=given.metrics_write_to,
     )
     specs = distinct(options.spec(*pair) for pair in given.models)
     unknown = [name for name in services if name and name not in {spec.name for spec in specs}]
@@ -79,6 +84,12 @@ def _services(given: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--process {text}: a service {whose} was given before")
         services[name] = parse_service(service)
     return services
+
+
+def _program() -> str:
+    """The name that the command was called by: MMS has had four."""
+    name = Path(sys.argv[0]).name
+    return name if name in PROGRAMS else "mms"
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -105,7 +116,7 @@ def _log_level(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="mms", description="Serve MMS archives over HTTP.")
+    parser = _Parser(prog=_program(), description="Serve MMS archives over HTTP.")
     add = parser.add_argument
     add("--models", nargs="+", required=True, action="extend", type=_pair, metavar="NAME=PATH", help="models to serve")
     add("--process", "--service", action="append", default=[], metavar="[NAME=]SERVICE", help=_PROCESS)
@@ -114,6 +125,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--port", default=8080, type=_port, help="port for predictions (default: %(default)s)")
     add("--management-port", default=0, type=_port, help="port for metrics and management (default: any free one)")
     add("--log-level", default="info", type=_log_level, metavar="LEVEL", help="how much to log (default: %(default)s)")
-    for flag in ("--log-file", "--log-rotation-time", "--gpu", "--metrics-write-to"):
-        add(flag, nargs="+" if flag == "--log-rotation-time" else None, help=argparse.SUPPRESS)
+    add("--log-file", type=Path, metavar="FILE", help="file that the log goes to besides stderr")
+    add("--log-rotation-time", nargs="+", default=["1 H"], metavar="TIME", help="when to begin another (default: 1 H)")
+    add("--log-format", choices=get_args(values.LogFormat), default="text", help="how to log (default: %(default)s)")
+    add("--metrics-write-to", choices=get_args(values.MetricsTarget), help="write metrics every minute")
+    add("--gpu", help=argparse.SUPPRESS)
     return parser
+
+
+def _rotation(words: Sequence[str]) -> str:
+    try:
+        return values.rotation_text(" ".join(words))
+    except ValueError as error:
+        raise UsageError(f"--log-rotation-time: {error}") from None

@@ -13,12 +13,13 @@ from typing import Any
 
 import uvloop
 
-from forecastle.cli import artifacts, logs, table
+from forecastle.cli import artifacts, logs, table, values
 from forecastle.cluster.controller import Controller
 from forecastle.cluster.registry import Registry
 from forecastle.cluster.specs import ModelSpec, ServerOptions
 from forecastle.http.app import InferenceApp
 from forecastle.http.management import management_app
+from forecastle.http.metrics_writer import WRITERS, MetricsWriter
 from forecastle.http.server import HttpServer
 from forecastle.http.stats import HttpStats
 from forecastle.serving.router import Router
@@ -35,7 +36,12 @@ def serve(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
     Raises:
         StartError: a port is taken, or a model cannot be found, recognised or loaded.
     """
-    logs.configure(options.log_level)
+    logs.configure(
+        options.log_level,
+        style=options.log_format,
+        file=options.log_file,
+        rotation=values.rotation(options.log_rotation_time),
+    )
     return uvloop.run(run(options, specs))
 
 
@@ -58,12 +64,17 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
     )
     stop = _stop_on_signals(loop, controller)
     drain = _MANAGEMENT_DRAIN
+    writer: MetricsWriter | None = None
+    writing: asyncio.Task[None] | None = None
     try:
         await inference.start()
         await management.start()
         logger.info("listening on port %d, loading %s", inference.port, ", ".join(spec.name for spec in specs))
         if await _unless(stop, _load(controller, options, specs)):
             _collect_rarely()
+            if options.metrics_write_to is not None:
+                writer = MetricsWriter(router, stats, WRITERS[options.metrics_write_to])
+                writing = asyncio.create_task(writer.run())
             _announce(router, table.url(options.host, inference.port), table.url(options.host, management.port))
             await stop.wait()
             drain = options.drain_timeout
@@ -72,6 +83,9 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
         await inference.stop(drain)
         await controller.stop()
         await management.stop(_MANAGEMENT_DRAIN)
+        if writer is not None and writing is not None:
+            writing.cancel()
+            writer.tell()  # what has happened since the last minute
     return 0
 
 

@@ -23,6 +23,7 @@ _Delay = Annotated[float, Parameter(converter=sources.reads(values.delay), show_
 _Duration = Annotated[float, Parameter(converter=sources.reads(values.duration), show_default="{:g}s".format)]
 _Size = Annotated[int, Parameter(converter=sources.reads(values.size), show_default=lambda size: f"{size // 10**6}MB")]
 _LogLevel = Annotated[values.LogLevel, Parameter(converter=sources.reads(values.log_level))]
+_Rotation = Annotated[str, Parameter(converter=sources.reads(values.rotation_text))]
 _Files = Annotated[list[values.NameFile], Parameter(converter=sources.reads_all(values.files), n_tokens=1)]
 _Replicas = Annotated[list[values.NameCount], Parameter(converter=sources.reads_all(values.replicas), n_tokens=1)]
 
@@ -41,6 +42,10 @@ def serve(
     timeout: _Duration = _DEFAULTS.timeout,
     max_body: _Size = _DEFAULTS.max_body,
     log_level: _LogLevel = "info",
+    log_file: Path | None = None,
+    log_rotation_time: _Rotation = "midnight",
+    log_format: values.LogFormat = "text",
+    metrics_write_to: values.MetricsTarget | None = None,
     drain_timeout: _Delay = _DEFAULTS.drain_timeout,
     start_timeout: _Duration = _DEFAULTS.start_timeout,
     queue_size: _Count = _DEFAULTS.queue_size,
@@ -71,6 +76,10 @@ def serve(
         timeout: The longest a request may take.
         max_body: The largest request body: 25MB, 16MiB.
         log_level: debug, info, warning, error or critical.
+        log_file: A file that the log goes to besides stderr; seven older ones are kept.
+        log_rotation_time: When another log file is begun: 1 H, 30 M, 7 D, midnight, W0 (Monday).
+        log_format: text, or json for one object on a line.
+        metrics_write_to: Write metrics every minute: log, or csv for files below ./metrics. /metrics has more, always.
         drain_timeout: How long requests in flight may take to end when the server stops.
         start_timeout: How long a replica may take to load its model.
         queue_size: The most requests of one model that wait; further ones are refused with 503.
@@ -90,6 +99,10 @@ def serve(
         timeout=timeout,
         max_body=max_body,
         log_level=log_level,
+        log_file=log_file,
+        log_rotation_time=log_rotation_time,
+        log_format=log_format,
+        metrics_write_to=metrics_write_to,
         drain_timeout=drain_timeout,
         start_timeout=start_timeout,
         queue_size=queue_size,

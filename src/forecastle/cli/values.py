@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from forecastle.cluster.specs import valid_name
 
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]
+LogFormat = Literal["text", "json"]
+MetricsTarget = Literal["log", "csv"]
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµ]*)\s*")
 _SECONDS = {"": 1.0, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -68,6 +70,30 @@ def log_level(text: str) -> str:
     if level not in get_args(LogLevel):
         raise ValueError(f"{text!r} is not a log level: expected one of {', '.join(get_args(LogLevel))}")
     return level
+
+
+class Rotation(NamedTuple):
+    """When another log file is begun: after ``interval`` times what ``when`` says, as the standard library has it."""
+
+    when: str
+    interval: int
+
+
+def rotation(text: str) -> Rotation:
+    """``1 H`` (hours), ``30 M`` (minutes), ``10 S``, ``7 D``, ``midnight``, or ``W0`` (Monday) to ``W6``."""
+    number, _, when = text.strip().rpartition(" ")
+    interval = _integer(number or "1")
+    if interval and (when.upper() in {"S", "M", "H", "D"} or re.fullmatch(r"W[0-6]", when.upper())):
+        return Rotation(when.upper(), interval)
+    if interval and when.lower() == "midnight":
+        return Rotation("midnight", interval)
+    raise ValueError(f"{text!r} is not a time of rotation: expected one like '1 H', '30 M', midnight or W0 (Monday)")
+
+
+def rotation_text(text: str) -> str:
+    """A time of rotation, checked and left as text."""
+    rotation(text)
+    return text
 
 
 class NameCount(tuple[str, int]):

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from forecastle.errors import SourceNotFound, UsageError
 from forecastle.models.download import download
 from forecastle.models.progress import Progress, silent
+from forecastle.models.s3 import download_s3
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
@@ -17,7 +18,7 @@ def fetch(source: str, *, cache: Path, progress: Progress | None = None) -> Path
     """The absolute path of the file or directory that ``source`` names; it exists.
 
     A source is a path (``~`` is the home folder), ``file://`` before an absolute or relative path, or an ``http(s)://``
-    URL, which is downloaded into ``cache``.
+    or ``s3://`` URL, which is downloaded into ``cache``.
 
     Raises:
         SourceNotFound: nothing lies there, or the server does not hand it out.
@@ -29,11 +30,12 @@ def fetch(source: str, *, cache: Path, progress: Progress | None = None) -> Path
     scheme = match[1].lower() if match else ""
     if scheme in {"http", "https"}:
         return download(source, cache.absolute() / "downloads", progress or silent)
+    if scheme == "s3":
+        return download_s3(source, cache.absolute() / "downloads", progress or silent)
     if scheme not in {"", "file"}:
-        copy = "aws s3 cp" if scheme == "s3" else "its own tool"
         raise UsageError(
-            f"{source}: {scheme}:// is not supported yet; download it first (with {copy}) and give the file's path, or "
-            "give an http:// or https:// URL"
+            f"{source}: {scheme}:// is not supported; download it first, with its own tool, and give the file's path, "
+            "or give an http://, https:// or s3:// URL"
         )
     path = local_path(source)
     try:

@@ -70,7 +70,10 @@ def _run(loaded: Any, function: Any, outputs: tuple[Tensor, ...]) -> Run:
 
 
 def _array(tensor: Any) -> Array:
-    array = np.asarray(tensor.numpy())
+    array: Array = np.asarray(tensor.numpy())
     if array.dtype == object:  # TensorFlow's texts are bytes
-        return np.asarray([text.decode() for text in array.flat], object).reshape(array.shape)
-    return np.asarray(array, np.float32) if array.dtype.name == "bfloat16" else array
+        texts = [text.decode() for text in array.flat]
+        array = np.array(texts, object).reshape(array.shape)
+    elif array.dtype.name == "bfloat16":  # numpy has no such type of its own
+        array = array.astype(np.float32)
+    return array
