@@ -111,7 +111,6 @@ def test_a_service_of_a_package_is_found_from_the_working_folder(tmp_path: Path)
 @pytest.mark.parametrize(
     ("service", "code", "message"),
     [
-        ("import mxnet as mx\n", 1, "the service mine.py imports mxnet, which is not installed"),
         ("x = 1\n", 1, "mine.py has no service class"),
         (None, 2, "the service mine.py: there is no file at"),
     ],

@@ -19,6 +19,7 @@ import msgspec
 from forecastle.cli import report, run, values
 from forecastle.cluster.specs import ModelSpec, ServerOptions, distinct, parse_model
 from forecastle.errors import StartError, UsageError
+from forecastle.models.engines import Engine
 from forecastle.models.services import parse_service
 
 _PROCESS = "service class as MODULE or FILE, perhaps with :CLASS (default: the archive's, or mxnet_vision_service)"
@@ -60,6 +61,7 @@ def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec]]:
         host=given.host,
         port=given.port,
         management_port=given.management_port,
+        engine=given.engine,
         log_level=given.log_level,
         log_file=given.log_file,
         log_rotation_time=_rotation(given.log_rotation_time),
@@ -129,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--log-rotation-time", nargs="+", default=["1 H"], metavar="TIME", help="when to begin another (default: 1 H)")
     add("--log-format", choices=get_args(values.LogFormat), default="text", help="how to log (default: %(default)s)")
     add("--metrics-write-to", choices=get_args(values.MetricsTarget), help="write metrics every minute")
+    add("--engine", choices=get_args(Engine), default="auto", help="what runs the archives (default: %(default)s)")
     add("--gpu", help=argparse.SUPPRESS)
     return parser
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from forecastle.cli import run, sagemaker, sources, values
 from forecastle.cluster.specs import ModelSpec, ServerOptions, default_cache_dir, distinct, parse_model, valid_name
 from forecastle.errors import UsageError
+from forecastle.models.engines import Engine
 
 PLUGINS = "inference_server"
 """The entry-point group in which installed packages offer their hooks."""
@@ -37,6 +38,7 @@ def serve(
     management_port: _Port = _DEFAULTS.management_port,
     replicas: _Replicas | None = None,
     requirements: _Files | None = None,
+    engine: Engine = "auto",
     batch_size: _Count = _DEFAULTS.batch_size,
     batch_delay: _Delay = _DEFAULTS.batch_delay,
     timeout: _Duration = _DEFAULTS.timeout,
@@ -71,6 +73,8 @@ def serve(
         replicas: Processes per model: NAME=N for one model, N for all; may be repeated.
         requirements: A requirements.txt to install for a model, in an environment of its own: NAME=FILE for one
             model, FILE for all; may be repeated.
+        engine: What runs MMS archives: onnx, mxnet (installed in an environment of its own), or auto, which is onnx
+            wherever that can.
         batch_size: The most requests that are predicted together.
         batch_delay: How long a free replica waits for a batch to fill: 2ms, 0.5s.
         timeout: The longest a request may take.
@@ -94,6 +98,7 @@ def serve(
         management_port=management_port,
         replicas=dict(replicas or ()),
         requirements=dict(requirements or ()),
+        engine=engine,
         batch_size=batch_size,
         batch_delay=batch_delay,
         timeout=timeout,

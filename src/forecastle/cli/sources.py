@@ -31,6 +31,7 @@ _MODEL_KEYS: dict[str, Callable[[str], Any]] = {
     "timeout": values.duration,
     "queue_size": values.count,
     "start_timeout": values.duration,
+    "engine": values.engine,
 }
 _SERVER_KEYS = (*ServerOptions.__struct_fields__, "models")
 

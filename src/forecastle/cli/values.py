@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from forecastle.cluster.specs import valid_name
+from forecastle.models.engines import Engine
 
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]
 LogFormat = Literal["text", "json"]
@@ -70,6 +71,14 @@ def log_level(text: str) -> str:
     if level not in get_args(LogLevel):
         raise ValueError(f"{text!r} is not a log level: expected one of {', '.join(get_args(LogLevel))}")
     return level
+
+
+def engine(text: str) -> str:
+    """One of the names in ``Engine``."""
+    name = text.strip().lower()
+    if name not in get_args(Engine):
+        raise ValueError(f"{text!r} is not an engine: expected one of {', '.join(get_args(Engine))}")
+    return name
 
 
 class Rotation(NamedTuple):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import msgspec
 
+from forecastle.cluster.environments import mxnet
 from forecastle.cluster.environments.cache import interpreter
 from forecastle.cluster.specs import ModelSpec
 from forecastle.errors import UsageError
 from forecastle.models.artifact import Artifact, open_artifact
+from forecastle.models.engines import NATIVE, needs_mxnet
 from forecastle.models.progress import Progress, silent
+
+logger = logging.getLogger(__name__)
 
 INSTALLED = Artifact(kind="plugins", runtime="script", path="", source="the installed plugins")
 """The hook packages of the environment, which are one model."""
@@ -30,6 +35,11 @@ def prepared(spec: ModelSpec, *, cache: Path, progress: Progress = silent) -> tu
             raise UsageError(f"{artifact.source} is a {artifact.kind}, which has its own hooks; leave the service out")
         artifact = msgspec.structs.replace(artifact, service=spec.service)
     wanted = [*spec.requirements, *([f"-r {artifact.requirements}"] if artifact.requirements else [])]
+    reason = f"the engine is {spec.engine}" if spec.engine == "mxnet" else needs_mxnet(artifact)
+    if reason and spec.engine != "onnx" and artifact.runtime == "mxnet":
+        logger.info("the model %r is run by MXNet itself, in an environment that has it: %s", spec.name, reason)
+        artifact = msgspec.structs.replace(artifact, runtime=NATIVE)
+        wanted = [*mxnet.requirements(), *wanted]
     if wanted:
         python = interpreter(wanted, artifact.runtime, cache=cache, origin=repr(spec.name), progress=progress)
         spec = msgspec.structs.replace(spec, python=python)

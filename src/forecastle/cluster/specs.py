@@ -45,6 +45,7 @@ class ModelSpec(msgspec.Struct, frozen=True):
     required: bool = True
     requirements: tuple[str, ...] = ()
     python: str = ""
+    engine: str = "auto"
     service: str = ""
 
 
@@ -78,6 +79,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
     management_port: int = 8081
     replicas: dict[str, int] = {}
     requirements: dict[str, str] = {}
+    engine: str = "auto"
     batch_size: int = 32
     batch_delay: float = 0.0
     timeout: float = 60.0
@@ -106,6 +108,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
             timeout=self.timeout,
             queue_size=self.queue_size,
             start_timeout=self.start_timeout,
+            engine=self.engine,
             requirements=() if needs is None else (f"-r {needs}",),
         )
 

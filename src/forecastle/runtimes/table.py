@@ -10,6 +10,7 @@ from forecastle.models.artifact import Artifact
 RUNTIMES = {
     "onnx": "forecastle.runtimes.onnx",
     "mxnet": "forecastle.runtimes.mxnet",
+    "mxnet_native": "forecastle.runtimes.mxnet_native",
     "sklearn": "forecastle.runtimes.sklearn",
     "xgboost": "forecastle.runtimes.xgboost",
     "lightgbm": "forecastle.runtimes.lightgbm",

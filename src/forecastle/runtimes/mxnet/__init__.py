@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 
-from forecastle.errors import BadArtifact
+from forecastle.errors import BadArtifact, LoadFailed
 from forecastle.models.artifact import Artifact
 from forecastle.models.signature import Signature
 from forecastle.runtimes.batching import TensorModel
@@ -26,7 +26,10 @@ def open(artifact: Artifact) -> TensorRuntime:  # noqa: A001 -- the name that ev
 
 
 def _load(artifact: Artifact) -> TensorModel:
-    imported = import_archive(Path(artifact.path), artifact.source)
+    try:
+        imported = import_archive(Path(artifact.path), artifact.source)
+    except LoadFailed as error:
+        raise LoadFailed(f"{error.message}; --engine mxnet has MXNet itself run it") from None
     session = make_session(imported.model.SerializeToString(), artifact.source)
     names = [output.name for output in session.get_outputs()]
     _rehearse(session, imported.signature, artifact.source)

@@ -1,7 +1,8 @@
-"""The arrays that services are given: numpy's, with what services call on MXNet's."""
+"""The arrays that services are given: numpy's, with what services call on MXNet's; or MXNet's, if they import it."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,17 @@ class NDArray(np.ndarray[Any, Any]):
         """Return at once: nothing is computed later."""
 
 
-def array(value: Any) -> NDArray:
+def array(value: Any) -> Any:
     """Return a value as such an array, without a copy where it is an array already."""
-    return np.asarray(value).view(NDArray)
+    mxnet = sys.modules.get("mxnet")
+    if mxnet is None:
+        return np.asarray(value).view(NDArray)
+    if isinstance(value, mxnet.nd.NDArray):
+        return value
+    plain_ = np.ascontiguousarray(value)
+    return mxnet.nd.array(plain_, dtype=plain_.dtype)
+
+
+def plain(value: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
+    """Return a value as an array of numpy's, whoever's it is."""
+    return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value, dtype)

@@ -14,7 +14,7 @@ from forecastle.models.synset import read_synset
 from forecastle.runtimes.batching import TensorModel
 from forecastle.runtimes.classify import classifies
 from forecastle.runtimes.service import engine, image
-from forecastle.runtimes.service.arrays import NDArray, array
+from forecastle.runtimes.service.arrays import NDArray, array, plain
 from forecastle.runtimes.service.base import SingleNodeService, as_dict
 from forecastle.runtimes.service.ndarray import top_probability
 from forecastle.runtimes.service.tensors import check_count, fitted
@@ -119,7 +119,7 @@ class GluonVisionService(GluonImperativeBaseService):
     def _postprocess(self, data: Any) -> list[Any]:
         check_count(data, self._tensors.outputs)
         labels = getattr(self, "labels", None)
-        likely = [_softmax(np.asarray(output)) for output in data]
+        likely = [_softmax(plain(output)) for output in data]
         return [output if labels is None else _named(output, labels) for output in likely]
 
 
@@ -143,7 +143,7 @@ def check_input_shape(inputs: Any, signature: Mapping[str, Any]) -> None:
 
 
 def _named(output: Any, labels: list[str]) -> Any:
-    scores = classifies(np.asarray(output), labels)
+    scores = classifies(plain(output), labels)
     return output if scores is None else top_probability(scores, labels)
 
 

@@ -18,6 +18,7 @@ from forecastle.models.signature import Signature, read_signature
 from forecastle.models.synset import read_synset
 from forecastle.runtimes.batching import TensorModel
 from forecastle.runtimes.reading import Reader
+from forecastle.runtimes.service.arrays import plain
 from forecastle.runtimes.table import open_runtime
 
 
@@ -55,7 +56,7 @@ def around(net: Callable[..., Any], model_dir: str) -> TensorModel:
 
     def run(feed: dict[str, np.ndarray[Any, Any]]) -> Sequence[Any]:
         outputs = net(*(feed[tensor.name] for tensor in signature.inputs))
-        return [np.asarray(output) for output in (outputs if isinstance(outputs, list | tuple) else [outputs])]
+        return [plain(output) for output in (outputs if isinstance(outputs, list | tuple) else [outputs])]
 
     return TensorModel(signature, run, read_synset(synset) if synset.is_file() else None)
 

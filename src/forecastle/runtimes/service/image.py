@@ -17,7 +17,7 @@ from PIL import Image
 from PIL.Image import Resampling
 
 from forecastle.errors import PredictionFailed
-from forecastle.runtimes.service.arrays import NDArray, array
+from forecastle.runtimes.service.arrays import NDArray, array, plain
 from forecastle.runtimes.vision import decode_image
 
 _NEAREST, _BILINEAR, _AREA, _BICUBIC, _LANCZOS, _AUTO, _RANDOM = 0, 1, 2, 3, 4, 9, 10
@@ -70,7 +70,7 @@ def write(*arguments: Any, flag: int = 1, format: str = "jpeg", dim_order: str =
         raise PredictionFailed(f"image.write takes a picture, then {', '.join(names)}; found {len(pictures)} arguments")
     img_arr, *rest = pictures
     given = {"flag": flag, "format": format, "dim_order": dim_order, **dict(zip(names, rest, strict=False))}
-    picture = _picture(np.asarray(img_arr), str(given["dim_order"]), grey=not given["flag"])
+    picture = _picture(plain(img_arr), str(given["dim_order"]), grey=not given["flag"])
     if file is not None:
         picture.save(file)
         return None
@@ -92,7 +92,7 @@ def resize(src: Any, new_width: int, new_height: int, interp: int = 2) -> NDArra
     Raises:
         PredictionFailed: the array has no shape of a picture, the size is not positive, or ``interp`` is unknown.
     """
-    pixels = np.asarray(src)
+    pixels = plain(src)
     if pixels.ndim not in {2, 3} or not pixels.size:
         raise PredictionFailed(f"image.resize takes (height, width, channels); found the shape {pixels.shape}")
     size = (int(new_width), int(new_height))
@@ -123,7 +123,7 @@ def fixed_crop(  # noqa: PLR0917 -- MMS's order
     Raises:
         PredictionFailed: the rectangle is not inside the picture.
     """
-    pixels = array(src)
+    pixels = plain(src)
     if min(x0, y0) < 0 or min(w, h) < 1 or pixels.ndim < 2 or y0 + h > pixels.shape[0] or x0 + w > pixels.shape[1]:
         raise PredictionFailed(
             f"image.fixed_crop: {w} x {h} at ({x0}, {y0}) is not inside a picture of the shape {pixels.shape}"
@@ -134,8 +134,8 @@ def fixed_crop(  # noqa: PLR0917 -- MMS's order
 
 def color_normalize(src: Any, mean: Any, std: Any = None) -> NDArray:
     """Subtract the mean and divide by the deviation, each one number or one for each channel, as 32-bit floats."""
-    pixels = np.asarray(src, np.float32) - np.asarray(mean, np.float32)
-    return array(pixels if std is None else pixels / np.asarray(std, np.float32))
+    pixels = plain(src, np.float32) - plain(mean, np.float32)
+    return array(pixels if std is None else pixels / plain(std, np.float32))
 
 
 def transform_shape(img_arr: Any, dim_order: str = "NCHW") -> NDArray:
@@ -144,7 +144,7 @@ def transform_shape(img_arr: Any, dim_order: str = "NCHW") -> NDArray:
     Raises:
         PredictionFailed: ``dim_order`` is neither NCHW nor NHWC, or the array is not (height, width, channels).
     """
-    pixels = np.asarray(img_arr)
+    pixels = plain(img_arr)
     if dim_order not in {"NCHW", "NHWC"}:
         raise PredictionFailed(f"image.transform_shape: dim_order is {dim_order!r}; expected 'NCHW' or 'NHWC'")
     if pixels.ndim != 3:

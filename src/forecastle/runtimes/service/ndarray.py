@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from forecastle.errors import BadOutput
+from forecastle.runtimes.service.arrays import plain
 
 
 def top_probability(data: Any, labels: Sequence[str], top: int = 5) -> list[dict[str, Any]]:
@@ -19,7 +20,7 @@ def top_probability(data: Any, labels: Sequence[str], top: int = 5) -> list[dict
     Raises:
         BadOutput: there are not as many scores as labels.
     """
-    scores = np.asarray(data)
+    scores = plain(data)
     row = np.squeeze(scores[0] if scores.ndim > 1 and len(scores) else scores)
     if row.ndim > 1 or row.size != len(labels):
         raise BadOutput(

@@ -15,6 +15,7 @@ from forecastle.messages import Part
 from forecastle.models.artifact import Artifact
 from forecastle.models.mms import SIGNATURE
 from forecastle.models.signature import Signature, parse_signature
+from forecastle.runtimes.service.arrays import plain
 from forecastle.runtimes.service.base import ModelService, Steps, replaced, steps
 from forecastle.runtimes.service.find import make
 from forecastle.runtimes.service.inputs import ServiceReader
@@ -92,9 +93,14 @@ class ServiceRuntime:
 
 
 def _plain(value: Any) -> Any:
-    """Turn keys of numpy's types into Python's, as JSON's names are made of these."""
+    """Turn arrays of MXNet's into numpy's, and keys of a number into Python's, as JSON's names are made of these."""
     if isinstance(value, dict):
-        return {key.item() if isinstance(key, np.generic) else key: _plain(entry) for key, entry in value.items()}
+        return {_key(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
-    return value
+    return plain(value) if hasattr(value, "asnumpy") else value
+
+
+def _key(key: Any) -> Any:
+    key = plain(key) if hasattr(key, "asnumpy") else key
+    return key.item() if isinstance(key, np.generic | np.ndarray) and key.size == 1 else key

@@ -10,6 +10,7 @@ import numpy as np
 from forecastle.errors import BadInput, BadOutput
 from forecastle.models.signature import Tensor
 from forecastle.runtimes.convert import Array, to_array
+from forecastle.runtimes.service.arrays import plain
 from forecastle.runtimes.service.nlp import DataBatch
 
 
@@ -36,14 +37,14 @@ def fitted(data: Any, inputs: Sequence[Tensor]) -> dict[str, Array]:
     """
     if isinstance(data, DataBatch):
         data = data.data
-    lone = isinstance(data, np.ndarray) or not isinstance(data, Iterable)
+    lone = hasattr(data, "asnumpy") or isinstance(data, np.ndarray) or not isinstance(data, Iterable)
     values = [data] if lone else list(data)
     check_count(values, inputs, "inputs")
     return {tensor.name: _fitted(value, tensor) for value, tensor in zip(values, inputs, strict=True)}
 
 
 def _fitted(value: Any, tensor: Tensor) -> Array:
-    array = np.asarray(value) if isinstance(value, np.ndarray) else value
+    array = plain(value) if hasattr(value, "shape") else value
     if isinstance(array, np.ndarray) and array.ndim == 3 and len(tensor.shape) == 4:
         turned = array.transpose(2, 0, 1)
         if not _fits(array, tensor) and _fits(turned, tensor):
