@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import uvloop
 
 from cluster.harness import ECHO, Served, hook_file, run, serving, until
 from forecastle.errors import DeadlineExceeded, LoadFailed, NoReplica, PredictionFailed, ReplicaDied, RequestError
@@ -293,3 +296,25 @@ def test_requests_are_shared_between_replicas(tmp_path: Path) -> None:
             assert len(await answers(served)) == 2
 
     run(test)
+
+
+@pytest.mark.parametrize("runner", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("program", ["#!/bin/sh\nexit 7\n", "no program", None], ids=["ends", "no program", "missing"])
+def test_an_interpreter_that_does_not_run_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: Any, program: str | None
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "t"))
+    (tmp_path / "t").mkdir()
+    python = tmp_path / "python"
+    if program is not None:
+        python.write_text(program)
+        python.chmod(0o755)
+
+    async def main() -> None:
+        for _ in range(3):
+            with pytest.raises(LoadFailed, match="it exited with code 7|could not be started"):
+                async with serving(hook_file(tmp_path, ECHO), python=str(python)):
+                    pass
+
+    runner(main())
+    assert list((tmp_path / "t").iterdir()) == []

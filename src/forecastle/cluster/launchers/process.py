@@ -109,6 +109,16 @@ class ProcessLauncher:
         """
         folder = Path(tempfile.mkdtemp(prefix="forecastle-"))  # mode 0700, and a short path: a socket's has a limit
         address = folder / "replica.sock"
+        try:
+            return await self._launched(address, model, version, index, artifact, python)
+        except BaseException:
+            address.unlink(missing_ok=True)
+            folder.rmdir()
+            raise
+
+    async def _launched(  # noqa: PLR0917 -- those of launch
+        self, address: Path, model: str, version: str, index: int, artifact: Artifact, python: str
+    ) -> ProcessReplica:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(str(address))
             address.chmod(0o600)
@@ -127,7 +137,9 @@ class ProcessLauncher:
             )
             spec = ReplicaSpec(model, version, artifact, listener.fileno())
             assert process.stdin is not None
-            process.stdin.write(msgspec.json.encode(spec) + b"\n")
+            # One that has ended already is seen to have by whoever waits for it.
+            with contextlib.suppress(OSError, RuntimeError):
+                process.stdin.write(msgspec.json.encode(spec) + b"\n")
         # The pipe stays open for as long as we live: its end is how the replica learns of ours.
         return ProcessReplica(process, address, f"{model}#{index}")
 
