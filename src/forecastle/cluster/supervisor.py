@@ -124,6 +124,7 @@ class Supervisor:
         self._replica: ProcessReplica | None = None
         self._stopping = asyncio.Event()
         self._task = asyncio.create_task(self._run())
+        self._task.add_done_callback(self._over)
 
     async def stop(self) -> None:
         """End the replica and the supervision; takes three times ``END_SECONDS`` and a moment at most."""
@@ -134,6 +135,12 @@ class Supervisor:
         """End the replica at once."""
         if self._replica is not None:
             self._replica.kill()
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """Let nobody wait for a start whose supervision has failed, for a defect of ours."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not self.ready.done():
+            self.ready.set_exception(error)
 
     async def _run(self) -> None:
         """Live again and again. Nothing in here is ever cancelled, so that no life ends without its clean-up."""
@@ -174,10 +181,8 @@ class Supervisor:
         life = Life(self._model, self._status)
         death = asyncio.create_task(replica.wait())
         try:
-            loop = asyncio.get_running_loop()
-            await loop.create_unix_connection(lambda: life.link, str(replica.address))
-            replica.hide()
-            await self._watch(life, death)
+            if await _connected(life, replica):
+                await self._watch(life, death)
         finally:
             life.lost()
             life.link.close()
@@ -203,6 +208,16 @@ class Supervisor:
             life.end(f"it was not ready within {limit:g} s, the limit set by --start-timeout")
         end.cancel()
         stop.cancel()
+
+
+async def _connected(life: Life, replica: ProcessReplica) -> bool:
+    """Connect to a replica; false where its process has ended before that, and the socket with it."""
+    try:
+        await asyncio.get_running_loop().create_unix_connection(lambda: life.link, str(replica.address))
+    except OSError:
+        return False
+    replica.hide()
+    return True
 
 
 async def _death(replica: ProcessReplica, death: asyncio.Task[str], *, by_itself: bool) -> str:
