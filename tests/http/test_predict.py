@@ -91,7 +91,7 @@ def test_the_deadline_is_the_servers_or_the_clients_whichever_is_earlier(
     assert 30.0 <= given(**{"X-Forecastle-Timeout": "999999999"}) < 40.0
 
 
-@pytest.mark.parametrize("value", ["", "0", "0.0", "-1", "nan", "inf", "1e3", "1_0", "soon", "1.", "9" * 400])
+@pytest.mark.parametrize("value", ["", "0", "0.0", "-1", "nan", "inf", "1e999", "1_0", "soon", "1.", "9" * 400])
 def test_a_timeout_that_is_no_positive_decimal_is_refused(client: httpx.Client, value: str) -> None:
     reply = client.post(PREDICT, json=[1], headers={"X-Forecastle-Timeout": value})
     assert reply.status_code == 400

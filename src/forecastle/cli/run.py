@@ -57,7 +57,15 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
     stats = HttpStats()
     registry = Registry(controller, options) if options.multi_model else None
     router.may_be_empty = options.multi_model
-    app = InferenceApp(router, stats, timeout=options.timeout, max_body=options.max_body, registry=registry)
+    app = InferenceApp(
+        router,
+        stats,
+        timeout=options.timeout,
+        max_body=options.max_body,
+        registry=registry,
+        title=options.api_title,
+        version=options.api_version,
+    )
     inference = HttpServer(app, options.host, options.port)
     management = HttpServer(
         management_app(router, stats), options.management_host, options.management_port, option="--management-port"

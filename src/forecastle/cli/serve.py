@@ -51,6 +51,8 @@ def serve(
     drain_timeout: _Delay = _DEFAULTS.drain_timeout,
     start_timeout: _Duration = _DEFAULTS.start_timeout,
     queue_size: _Count = _DEFAULTS.queue_size,
+    api_title: str = _DEFAULTS.api_title,
+    api_version: str = _DEFAULTS.api_version,
     multi_model: bool = False,
     model_root: Path = _DEFAULTS.model_root,
     cache_dir: Path | None = None,
@@ -87,6 +89,8 @@ def serve(
         drain_timeout: How long requests in flight may take to end when the server stops.
         start_timeout: How long a replica may take to load its model.
         queue_size: The most requests of one model that wait; further ones are refused with 503.
+        api_title: The title of the API's description, after which generated clients are named.
+        api_version: The version in the API's description.
         multi_model: Load and unload models over HTTP, as SageMaker's multi-model endpoints do.
         model_root: The directory that those models lie in.
         cache_dir: Where downloads and unpacked archives are kept (default: ~/.cache/forecastle).
@@ -111,6 +115,8 @@ def serve(
         drain_timeout=drain_timeout,
         start_timeout=start_timeout,
         queue_size=queue_size,
+        api_title=api_title,
+        api_version=api_version,
         multi_model=multi_model,
         model_root=model_root,
         cache_dir=default_cache_dir() if cache_dir is None else cache_dir.expanduser(),

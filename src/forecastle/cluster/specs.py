@@ -92,6 +92,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
     drain_timeout: float = 25.0
     start_timeout: float = 120.0
     queue_size: int = 1000
+    api_title: str = "Model Serving Apis"
+    api_version: str = "1.0.0"
     multi_model: bool = False
     model_root: Path = Path("/opt/ml/models")
     cache_dir: Path = msgspec.field(default_factory=default_cache_dir)

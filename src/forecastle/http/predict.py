@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -34,7 +35,7 @@ RequestHeaders = Mapping[bytes, bytes]
 TIMEOUT_HEADER = "X-Forecastle-Timeout"
 """The client's own limit for its request, in seconds as a decimal; it can only shorten the server's."""
 
-_SECONDS = re.compile(rb"\d{1,9}(\.\d{1,9})?")
+_SECONDS = re.compile(rb"(\d{1,20}(\.\d{1,20})?)([eE][+-]?\d{1,3})?")
 _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,255}")
 
 log = logging.getLogger(__name__)
@@ -171,7 +172,7 @@ def parse_timeout(value: bytes) -> float:
         BadInput: it is no positive decimal.
     """
     seconds = float(value) if _SECONDS.fullmatch(value) else 0.0
-    if seconds > 0.0:
+    if 0.0 < seconds < math.inf:
         return seconds
     found = value[:40].decode("latin-1")
     raise BadInput(f"the header {TIMEOUT_HEADER} is {found!r}: it must be a positive number of seconds such as 0.5")

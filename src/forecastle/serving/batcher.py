@@ -282,7 +282,7 @@ class Batcher:
                 self._alarm.set(over_at)
 
     def _late(self, ticket: Ticket) -> RequestError:
-        seconds = ticket.request.deadline - ticket.accepted
+        seconds = max(0.0, ticket.request.deadline - ticket.accepted)
         return DeadlineExceeded(
             f"no whole answer from {self._model!r} within {seconds:.3g} s, the limit set by --timeout or by the client"
         )

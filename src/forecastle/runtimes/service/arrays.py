@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,15 +30,15 @@ class NDArray(np.ndarray[Any, Any]):
         """Return at once: nothing is computed later."""
 
 
-def array(value: Any) -> Any:
+def array(value: Any) -> NDArray:
     """Return a value as such an array, without a copy where it is an array already."""
     mxnet = sys.modules.get("mxnet")
     if mxnet is None:
         return np.asarray(value).view(NDArray)
     if isinstance(value, mxnet.nd.NDArray):
-        return value
+        return cast(NDArray, value)
     plain_ = np.ascontiguousarray(value)
-    return mxnet.nd.array(plain_, dtype=plain_.dtype)
+    return cast(NDArray, mxnet.nd.array(plain_, dtype=plain_.dtype))
 
 
 def plain(value: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
