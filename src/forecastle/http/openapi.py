@@ -53,7 +53,7 @@ def _invocations(models: Sequence[ModelInfo]) -> dict[str, Any]:
         "in": "query",
         "description": "The model that is asked; it may be left out where there is one.",
         "required": len(models) > 1,
-        "schema": {"type": "string", "enum": [model.name for model in models]},
+        "schema": {"type": "string", "enum": [*(model.name for model in models), *([""] if len(models) == 1 else [])]},
     }
     signature = models[0].signature if len(models) == 1 else None
     return {
