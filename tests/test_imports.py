@@ -23,8 +23,9 @@ BELOW = {
     "cluster": {"errors", "messages", "models", "replica.wire", "replica.spec", "serving"},
     "http": {"errors", "messages", "media", "models", "replica.wire", "serving", "cluster"},
     "images": {"errors", "models"},
+    "client": {"errors"},
     "check": {"errors"},  # it plays a client, of any server
-    "cli": {"errors", "messages", "models", "serving", "cluster", "http", "images", "check"},
+    "cli": {"errors", "messages", "models", "serving", "cluster", "http", "images", "client", "check"},
     "testing": {"errors", "messages", "media", "hooks", "models", "replica"},
     "": {"errors", "hooks"},  # the package itself: what a hook's author imports
 }

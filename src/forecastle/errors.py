@@ -13,6 +13,7 @@ a traceback, a path of the server or another client's data.
     │   ├── UnknownArtifact           what lies there is no model we recognise
     │   ├── BadArtifact               it is one, but broken, unsafe or inconsistent
     │   ├── InstallFailed             its requirements could not be installed
+    │   ├── GenerationFailed          a client's package could not be generated
     │   ├── LoadFailed                the replica could not load it
     │   └── AddressInUse              the port is taken
     └── RequestError                  one request, at the step where it is raised
@@ -84,6 +85,10 @@ class BadArtifact(StartError):
 
 class InstallFailed(StartError):
     """The requirements of a model could not be installed; the message ends with what the installer said."""
+
+
+class GenerationFailed(StartError):
+    """A client's package could not be generated; the message ends with what the generator said."""
 
 
 class LoadFailed(StartError):

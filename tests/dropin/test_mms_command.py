@@ -12,7 +12,7 @@ from mms.command import main, read
 
 
 def test_the_seed_s_command_line_is_read() -> None:
-    options, specs = read(
+    options, specs, _ = read(
         [
             "--models",
             "resnet-18=https://host/resnet-18.zip?raw=true",
@@ -33,14 +33,14 @@ def test_a_service_is_for_all_models_but_those_that_have_their_own(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").touch()
     models = ["--models", "a=x.zip", "b=y.zip"]
-    _, specs = read([*models, "--process", "json.tool:A", "--service", "b=mine:B"])
+    _, specs, _ = read([*models, "--process", "json.tool:A", "--service", "b=mine:B"])
     assert [spec.service for spec in specs] == ["json.tool:A", f"{tmp_path / 'mine.py'}:B"]
-    _, specs = read([*models, "--process", "b=mine.py"])
+    _, specs, _ = read([*models, "--process", "b=mine.py"])
     assert [spec.service for spec in specs] == ["", str(tmp_path / "mine.py")]
 
 
 def test_model_is_models_and_takes_several() -> None:
-    _, specs = read(["--model", "resnet-18=file://models/resnet-18", "vgg16=file://models/vgg16"])
+    _, specs, _ = read(["--model", "resnet-18=file://models/resnet-18", "vgg16=file://models/vgg16"])
     assert [(spec.name, spec.source) for spec in specs] == [
         ("resnet-18", "file://models/resnet-18"),
         ("vgg16", "file://models/vgg16"),
@@ -48,7 +48,7 @@ def test_model_is_models_and_takes_several() -> None:
 
 
 def test_flags_of_later_versions_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
-    options, _ = read(
+    options, _, _ = read(
         ["--models", "a=b.model", "--log-file", "x.log", "--log-rotation-time", "1", "H", "--log-level", "NOTSET",
          "--gpu", "0", "--metrics-write-to", "csv", "--host", "0.0.0.0"]
     )  # fmt: skip
@@ -71,7 +71,7 @@ def test_flags_of_later_versions_are_harmless(capsys: pytest.CaptureFixture[str]
         (["--models", "a=x.zip", "--service", "my.py"], "the service my.py: there is no file at"),
         (["--models", "a=x.zip", "--process", "b=json"], "--process b=json: there is no model 'b' in --models"),
         (["--models", "a=x.zip", "--process", "json", "--process", "csv"], "--process csv: a service for all models"),
-        (["--models", "a=x.zip", "--gen-api", "python"], "--gen-api python: generating a client"),
+        (["--models", "a=x.zip", "--gen-api", "klingon"], "there is no client for 'klingon': choose one of bash, c, "),
         (["--models", "a=x.zip", "--frobnicate"], "unrecognized arguments: --frobnicate"),
     ],
 )

@@ -17,6 +17,7 @@ from typing import NoReturn, get_args
 import msgspec
 
 from forecastle.cli import report, run, values
+from forecastle.client.generate import checked
 from forecastle.cluster.specs import ModelSpec, ServerOptions, distinct, parse_model
 from forecastle.errors import StartError, UsageError
 from forecastle.models.engines import Engine
@@ -35,25 +36,25 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve the models that the arguments name (those of the process by default), and exit."""
     try:
-        code = run.serve(*read(sys.argv[1:] if arguments is None else arguments))
+        options, specs, language = read(sys.argv[1:] if arguments is None else arguments)
+        code = run.serve(options, specs, language)
     except StartError as error:
         code = report(error, _program())
     sys.exit(code)
 
 
-def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec]]:
-    """The options and models that MMS's arguments ask for.
+def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec], str]:
+    """The options and models that MMS's arguments ask for, and the language of the client to generate, or nothing.
 
     MMS has one port; the management port is therefore any free one unless ``--management-port`` says which, so that
     several servers can run beside each other as before.
 
     Raises:
-        UsageError: an argument is wrong, or asks for what is not there yet.
+        UsageError: an argument is wrong.
         BadArtifact: a package above a service's module cannot be imported.
     """
     given = _parser().parse_args(arguments)
-    if given.gen_api:
-        raise UsageError(f"--gen-api {given.gen_api}: generating a client is not supported yet; leave it out to serve")
+    language = checked(given.gen_api) if given.gen_api else ""
     services = _services(given.process)
     if given.gpu is not None:
         sys.stderr.write(f"{_program()}: --gpu has no effect here: models run on the CPU\n")
@@ -73,7 +74,7 @@ def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec]]:
     if unknown:
         raise UsageError(f"--process {unknown[0]}={services[unknown[0]]}: there is no model {unknown[0]!r} in --models")
     everyone = services.get("", "")
-    return options, [msgspec.structs.replace(spec, service=services.get(spec.name, everyone)) for spec in specs]
+    return options, [msgspec.structs.replace(spec, service=services.get(spec.name, everyone)) for spec in specs], language
 
 
 def _services(given: Sequence[str]) -> dict[str, str]:
@@ -122,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--models", nargs="+", required=True, action="extend", type=_pair, metavar="NAME=PATH", help="models to serve")
     add("--process", "--service", action="append", default=[], metavar="[NAME=]SERVICE", help=_PROCESS)
-    add("--gen-api", metavar="LANGUAGE", help="generate a client in this language")
+    add("--gen-api", metavar="LANGUAGE", help="generate a client's package in ./build first")
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", default=8080, type=_port, help="port for predictions (default: %(default)s)")
     add("--management-port", default=0, type=_port, help="port for metrics and management (default: any free one)")

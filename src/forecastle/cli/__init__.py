@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, Parameter
 
-from forecastle.cli import build, check, env, sources
+from forecastle.cli import build, check, client, env, sources
 from forecastle.cli.serve import serve
 from forecastle.errors import StartError, UsageError
 
@@ -36,6 +36,7 @@ app.command(serve)
 app.command(env.app)
 app.command(build.app)
 app.command(check.app)
+app.command(client.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -13,10 +13,12 @@ from typing import Any
 
 import uvloop
 
-from forecastle.cli import artifacts, logs, table, values
+from forecastle.cli import artifacts, client, logs, table, values
+from forecastle.client.generate import FOLDER, generate
 from forecastle.cluster.controller import Controller
 from forecastle.cluster.registry import Registry
 from forecastle.cluster.specs import ModelSpec, ServerOptions
+from forecastle.http import swagger
 from forecastle.http.app import InferenceApp
 from forecastle.http.management import management_app
 from forecastle.http.metrics_writer import WRITERS, MetricsWriter
@@ -30,11 +32,13 @@ _MANAGEMENT_DRAIN = 1.0
 """How long in seconds requests may take to end that are no predictions."""
 
 
-def serve(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
+def serve(options: ServerOptions, specs: Sequence[ModelSpec], language: str = "") -> int:
     """Serve until a signal, and return the exit code: 0, since a server that was told to stop and did has done well.
 
+    With a ``language``, a client's package is generated first, once the models are loaded.
+
     Raises:
-        StartError: a port is taken, or a model cannot be found, recognised or loaded.
+        StartError: a port is taken, a model cannot be found, recognised or loaded, or a client not generated.
     """
     logs.configure(
         options.log_level,
@@ -42,10 +46,10 @@ def serve(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
         file=options.log_file,
         rotation=values.rotation(options.log_rotation_time),
     )
-    return uvloop.run(run(options, specs))
+    return uvloop.run(run(options, specs, language))
 
 
-async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
+async def run(options: ServerOptions, specs: Sequence[ModelSpec], language: str = "") -> int:
     """Open the ports, load the models, say what is served, and wait for SIGTERM or SIGINT.
 
     The ports open first: a taken one is told before any model is loaded, and ``/ping`` answers 503 until all are ready.
@@ -80,6 +84,8 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
         logger.info("listening on port %d, loading %s", inference.port, ", ".join(spec.name for spec in specs))
         if await _unless(stop, _load(controller, options, specs)):
             _collect_rarely()
+            if language:
+                await _generate(router, options, inference.port, language)
             if options.metrics_write_to is not None:
                 writer = MetricsWriter(router, stats, WRITERS[options.metrics_write_to])
                 writing = asyncio.create_task(writer.run())
@@ -95,6 +101,13 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec]) -> int:
             writing.cancel()
             writer.tell()  # what has happened since the last minute
     return 0
+
+
+async def _generate(router: Router, options: ServerOptions, port: int, language: str) -> None:
+    models = [model.describe() for model in router.models.values()]
+    host = table.url(options.host, port).removeprefix("http://")
+    description = swagger.describe(models, host=host, title=options.api_title, version=options.api_version)
+    client.told(await asyncio.to_thread(generate, description, language), language, FOLDER)
 
 
 def _collect_rarely() -> None:

@@ -31,7 +31,7 @@ def describe(models: Sequence[ModelInfo], *, host: str, title: str, version: str
 
 def _predict(model: ModelInfo) -> dict[str, Any]:
     signature = model.signature
-    prediction: dict[str, Any] = {"type": "object", "properties": {"prediction": {"type": "object"}}}
+    prediction: dict[str, Any] = {"type": "object", "properties": {"prediction": {}}}
     operation: dict[str, Any] = {
         "operationId": f"{model.name}_predict",
         "consumes": ["application/json"] if signature is None else ["multipart/form-data"],
