@@ -1,0 +1,38 @@
+"""``docs/coming-from-mms.md``: its commands run as they are printed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from examples.imagenet import archive as imagenet
+
+from cli.test_sagemaker import free_port
+from test_docs import ROOT, fences
+
+SCRIPTS = fences(ROOT / "docs" / "coming-from-mms.md", "sh")
+SAYS = ['"prediction":', "swagger", "healthy!"], ["prediction=[[{'class':", "cat"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
+@pytest.mark.parametrize(("script", "says"), list(zip(SCRIPTS, SAYS, strict=True)), ids=["serve", "client"])
+def test_the_commands_of_the_page_work_as_printed(tmp_path: Path, script: str, says: list[str]) -> None:
+    imagenet.build(tmp_path / "resnet-18.zip")
+    imagenet.cat(tmp_path / "white-sleeping-kitten.jpg")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", "set -e\n" + script.replace("8080", str(free_port()))],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for text in says:
+        assert text in done.stdout
