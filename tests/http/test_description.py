@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-
 from typing import Any
 
 import httpx
@@ -34,8 +33,6 @@ def get(path: str, **signatures: Signature | None) -> httpx.Response:
         transport = httpx.ASGITransport(app(**signatures))
         async with httpx.AsyncClient(transport=transport, base_url="http://here:8080") as client:
             return await client.get(path)
-
-
 
     return asyncio.run(ask())
 

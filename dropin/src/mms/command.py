@@ -74,7 +74,11 @@ def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec], str]
     if unknown:
         raise UsageError(f"--process {unknown[0]}={services[unknown[0]]}: there is no model {unknown[0]!r} in --models")
     everyone = services.get("", "")
-    return options, [msgspec.structs.replace(spec, service=services.get(spec.name, everyone)) for spec in specs], language
+    return (
+        options,
+        [msgspec.structs.replace(spec, service=services.get(spec.name, everyone)) for spec in specs],
+        language,
+    )
 
 
 def _services(given: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,6 @@ from forecastle.http import openapi, swagger
 from forecastle.http.core import Core
 from forecastle.serving.router import ModelInfo
 
-
 _POLICY = "; ".join(
     (
         "default-src 'none'",

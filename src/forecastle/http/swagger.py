@@ -1,7 +1,9 @@
 """``GET /api-description``: the Swagger 2.0 description that MMS's clients know, made valid.
 
-Contract: https://github.com/awslabs/mxnet-model-server/blob/v0.4.0/docs/rest_api.md#api-description. Two things there are
-no Swagger (``required`` as a text, a ``schema`` on a form's field); here they are what they should be.
+Two things there are no Swagger (``required`` as a text, a ``schema`` on a form's field); here they are what they should
+be.
+
+https://github.com/awslabs/mxnet-model-server/blob/v0.4.0/docs/rest_api.md#api-description
 """
 
 from __future__ import annotations
