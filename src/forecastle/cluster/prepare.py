@@ -34,6 +34,17 @@ def prepared(spec: ModelSpec, *, cache: Path, progress: Progress = silent) -> tu
         if artifact.runtime == "script":
             raise UsageError(f"{artifact.source} is a {artifact.kind}, which has its own hooks; leave the service out")
         artifact = msgspec.structs.replace(artifact, service=spec.service)
+    return equipped(spec, artifact, cache=cache, progress=progress)
+
+
+def equipped(
+    spec: ModelSpec, artifact: Artifact, *, cache: Path, progress: Progress = silent
+) -> tuple[ModelSpec, Artifact]:
+    """Make the environment of a model whose artifact is open, and choose its engine; blocks while it installs.
+
+    Raises:
+        StartError: its requirements cannot be installed, or its network's file cannot be read.
+    """
     wanted = [*spec.requirements, *([f"-r {artifact.requirements}"] if artifact.requirements else [])]
     reason = f"the engine is {spec.engine}" if spec.engine == "mxnet" else needs_mxnet(artifact)
     if reason and spec.engine != "onnx" and artifact.runtime == "mxnet":

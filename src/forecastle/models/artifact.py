@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from forecastle.errors import BadArtifact, SourceNotFound, UnknownArtifact, UsageError
-from forecastle.models import mms
+from forecastle.models import manifest, mms
 from forecastle.models.fetch import fetch, local_path
 from forecastle.models.formats import HEAD, SAVED_MODEL, Format, described, format_of
 from forecastle.models.members import archive_format
@@ -106,7 +106,7 @@ def _is_module_first(source: str) -> bool:
 
 def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Artifact:
     if path.is_dir():
-        return _recognise_directory(path, source)
+        return recognise_directory(path, source)
     if not path.is_file():
         raise UnknownArtifact(f"{source} is neither a file nor a directory; {EXPECTED}")
     found = format_of(path, source)
@@ -117,7 +117,7 @@ def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Arti
     with path.open("rb") as file:
         head = file.read(HEAD)
     if archive_format(head):
-        return _recognise_directory(unpack(path, cache, origin=source, progress=progress), source)
+        return recognise_directory(unpack(path, cache, origin=source, progress=progress), source)
     if path.suffix == ".py":
         return Artifact("hook file", "script", str(path), source)
     if mms.is_mms([path.name]):
@@ -127,9 +127,17 @@ def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Arti
     raise UnknownArtifact(f"{source} is {described(head)}; {EXPECTED}")
 
 
-def _recognise_directory(directory: Path, source: str) -> Artifact:
-    """Recognise the model in a directory, and the script with its hooks, in SageMaker's place for it."""
-    directory = _descend(directory)
+def recognise_directory(directory: Path, source: str) -> Artifact:
+    """Recognise the model in a directory, and the script with its hooks, in SageMaker's place for it.
+
+    Raises as ``open_artifact`` does, and ``OSError`` where something cannot be read.
+    """
+    directory = descend(directory)
+    hooks = manifest.hook_file(directory, source)
+    if hooks is not None:
+        needs_of_file = hooks.with_name(REQUIREMENTS)
+        needed = str(needs_of_file) if needs_of_file.is_file() else ""
+        return Artifact("hook file", "script", str(hooks), source, requirements=needed)
     program = directory / CODE / os.environ.get("SAGEMAKER_PROGRAM", "inference.py")
     script = str(program) if program.is_file() else ""
     found = _model_in(directory, source, script=bool(script))
@@ -179,7 +187,7 @@ def _formats(directory: Path, names: list[str], source: str, *, lenient: bool) -
     return found
 
 
-def _descend(directory: Path) -> Path:
+def descend(directory: Path) -> Path:
     """The only folder in a directory of nothing else, since many archives are packed with their folder around them."""
     entries = _entries(directory)
     only = entries[0] if len(entries) == 1 else directory

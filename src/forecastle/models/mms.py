@@ -37,8 +37,10 @@ def is_mms(names: Iterable[str]) -> bool:
     return any(name == MANIFEST or name.endswith(("-symbol.json", ".params")) for name in names)
 
 
-def find_files(directory: Path, origin: str) -> MmsFiles:
+def find_files(directory: Path, origin: str, *, described: bool = True) -> MmsFiles:
     """The files of the unpacked archive in ``directory``; ``origin`` names it in messages.
+
+    Unless it must be ``described``, the signature may be missing.
 
     Raises:
         BadArtifact: a file is missing, there are several of a kind, or symbol and parameters do not belong together;
@@ -57,7 +59,7 @@ def find_files(directory: Path, origin: str) -> MmsFiles:
             f"{origin}: {symbol} and {params} do not belong together, their prefixes are {of_symbol['prefix']!r} and "
             f"{of_params['prefix']!r}; expected the same"
         )
-    if SIGNATURE not in names:
+    if described and SIGNATURE not in names:
         raise BadArtifact(
             f"{origin} holds no {SIGNATURE}, which names the model's inputs, outputs and their shapes; it holds "
             f"{listing(names)}"

@@ -103,7 +103,7 @@ def packed_service(directory: Path, origin: str) -> str:
                 f"{listing(path.name for path in files)}"
             )
     else:
-        found = [path for path in files if path.suffix == ".py" and _defines_service(path, origin)]
+        found = [path for path in files if path.suffix == ".py" and defines_service(path, origin)]
     if len(found) > 1:
         raise BadArtifact(
             f"{origin} holds {len(found)} files with service classes ({listing(path.name for path in found)}); name "
@@ -112,7 +112,12 @@ def packed_service(directory: Path, origin: str) -> str:
     return str(found[0]) if found and found[0].name != _OWN else ""
 
 
-def _defines_service(path: Path, origin: str) -> bool:
+def defines_service(path: Path, origin: str) -> bool:
+    """Say whether a Python file has a class over MMS's services; it is not run.
+
+    Raises:
+        BadArtifact: it is not Python.
+    """
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:

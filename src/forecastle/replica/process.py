@@ -40,7 +40,7 @@ def main() -> int:
     lifeline.hold(0)
     spec = msgspec.json.decode(bytes(line), type=ReplicaSpec)
     _log_to_stderr()
-    _forget_working_directory()
+    forget_working_directory()
     if spec.artifact.kind == "module":
         sys.path.append(str(Path.cwd()))
     with socket.socket(fileno=spec.listen_fd) as listener:
@@ -135,7 +135,7 @@ def _log_to_stderr() -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
-def _forget_working_directory() -> None:
+def forget_working_directory() -> None:
     """Take the server's working directory off the import path, so that no file there shadows a module."""
     here = {"", str(os.getcwd())}  # noqa: PTH109 -- the very string that the interpreter put there
     sys.path[:] = [entry for entry in sys.path if entry not in here]
