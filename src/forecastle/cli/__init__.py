@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, Parameter
 
 from forecastle.cli import build, check, client, env, sources
+from forecastle.cli.export import export
+from forecastle.cli.inspect import inspect
 from forecastle.cli.serve import serve
 from forecastle.errors import StartError, UsageError
 
@@ -33,6 +36,8 @@ app = App(
     default_parameter=Parameter(negative=()),
 )
 app.command(serve)
+app.command(export)
+app.command(inspect)
 app.command(env.app)
 app.command(build.app)
 app.command(check.app)
@@ -52,10 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print_error=False,
             result_action="return_value",
         )
+        sys.stdout.flush()
     except CycloptsError as error:
         code = report(UsageError(" ".join(str(error).split())))
     except StartError as error:
         code = report(error)
+    except BrokenPipeError:  # who reads our output has enough of it, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     sys.exit(code)
 
 

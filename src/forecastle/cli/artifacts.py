@@ -42,7 +42,7 @@ async def find(specs: Sequence[ModelSpec], cache: Path) -> Found:
 
     def work() -> None:
         try:
-            with _shown() as progress:
+            with shown() as progress:
                 result: Found | Exception = [_open(spec, cache, progress) for spec in specs]
         except Exception as error:  # noqa: BLE001 -- raised again where the result is awaited
             result = error
@@ -61,7 +61,7 @@ def _open(spec: ModelSpec, cache: Path, progress: Progress) -> tuple[ModelSpec, 
 
 
 @contextlib.contextmanager
-def _shown() -> Iterator[Progress]:
+def shown() -> Iterator[Progress]:
     """Progress as bars on a terminal; elsewhere it would only fill the log."""
     if not sys.stderr.isatty():
         yield silent

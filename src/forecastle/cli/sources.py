@@ -74,14 +74,20 @@ def file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> 
     tokens = [token for argument in arguments if argument.name == "--config" for token in argument.tokens]
     path = locate(Path(tokens[-1].value) if tokens else None)
     if path is not None:
-        settings = {key: value for key, value in _settings(read(path), path).items() if key != "models"}
-        Dict(settings, source=str(path), use_commands_as_keys=False)(app, commands, arguments)
+        settings = _settings(read(path), path)
+        Dict(_of(arguments, settings), source=str(path), use_commands_as_keys=False)(app, commands, arguments)
 
 
 def platform(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Fill what nothing else gave from what a container, and SageMaker's variables, imply."""
     for key, (source, value) in sagemaker.settings(os.environ, contained=sagemaker.is_container()).items():
-        Dict({key: value}, source=source, use_commands_as_keys=False)(app, commands, arguments)
+        Dict(_of(arguments, {key: value}), source=source, use_commands_as_keys=False)(app, commands, arguments)
+
+
+def _of(arguments: ArgumentCollection, settings: dict[str, Any]) -> dict[str, Any]:
+    """Those of the settings that the command has an option for; what the others have is none of its business."""
+    names = {name for argument in arguments for name in argument.names}
+    return {key: value for key, value in settings.items() if f"--{key.replace('_', '-')}" in names}
 
 
 def locate(config: Path | None) -> Path | None:
