@@ -15,6 +15,9 @@ from cli.test_sagemaker import free_port
 from test_docs import ROOT, fences
 
 SCRIPTS = fences(ROOT / "docs" / "coming-from-mms.md", "sh")
+START = "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
+"""Whatever fails ends what runs in the background with it."""
+
 SAYS = ['"prediction":', "swagger", "healthy!"], ["prediction=[[{'class':", "cat"]
 
 
@@ -25,7 +28,7 @@ def test_the_commands_of_the_page_work_as_printed(tmp_path: Path, script: str, s
     imagenet.cat(tmp_path / "white-sleeping-kitten.jpg")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", "set -e\n" + script.replace("8080", str(free_port()))],
+        ["bash", "-c", START + script.replace("8080", str(free_port()))],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

@@ -49,7 +49,7 @@ def test_every_command_from_the_empty_folder_to_the_image_works_as_printed(
     lines = "".join(fences(DOCUMENT, "sh")).replace(":8080/", f":{environment['FORECASTLE_PORT']}/").splitlines()
     here = [line for line in lines if not line.startswith("docker ")]
     assert [line.split()[:2] for line in lines if line not in here] == [["docker", "build"], ["docker", "run"]]
-    script = "\n".join(["set -e", *here, f"echo {LAST}"])
+    script = "\n".join(["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", *here, f"echo {LAST}"])
     done = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=100
     )

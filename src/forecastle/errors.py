@@ -22,6 +22,7 @@ a traceback, a path of the server or another client's data.
         ├── AlreadyServed       409   management: a model of this name is there
         ├── NotLoaded           500   management: the model cannot be loaded
         ├── MethodNotAllowed    405   route: the path exists, the method does not
+        ├── SlowRequest         408   read: its head did not arrive in time
         ├── PayloadTooLarge     413   read: the body is over ``max_body``
         ├── Draining            503   accept: the server is stopping
         ├── Overloaded          503   queue: it is full
@@ -155,6 +156,12 @@ class MethodNotAllowed(RequestError):
     def __init__(self, message: str, *, allowed: str = "") -> None:
         super().__init__(message)
         self.allowed = allowed
+
+
+class SlowRequest(RequestError):
+    """The head of a request did not arrive in time; the connection closes."""
+
+    status = 408
 
 
 class PayloadTooLarge(RequestError):

@@ -12,6 +12,7 @@ import pytest
 
 from forecastle.errors import AddressInUse, Cancelled, UsageError
 from forecastle.http.app import InferenceApp
+from forecastle.http.protocol import Protocol
 from forecastle.http.server import HttpServer, bind
 from forecastle.http.stats import HttpStats
 from forecastle.messages import Response
@@ -99,6 +100,28 @@ def test_no_reply_names_the_software(client: httpx.Client) -> None:
     headers = client.get("/live").headers
     assert "server" not in headers
     assert "date" in headers
+
+
+@pytest.mark.parametrize("sent", [b"P", b"POST /live HTTP/1.1\r\nHost: t\r\nX-Slow: "], ids=["first byte", "a header"])
+def test_a_head_that_does_not_arrive_is_given_up(server: Running, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    monkeypatch.setattr(Protocol, "head_seconds", 0.1)
+    with server.connect() as connection:
+        connection.send(sent)
+        status, headers, body = connection.reply()
+        assert (status, headers["connection"]) == (408, "close")
+        assert json.loads(body)["message"] == "the head of the request did not arrive within 0.1 s: send it faster"
+        assert connection.closed()
+
+
+def test_a_head_in_several_pieces_is_read_and_the_next_request_too(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Protocol, "head_seconds", 20.0)
+    with server.connect() as connection:
+        for _ in range(2):
+            for piece in (b"GET /li", b"ve HTTP/1.1\r\nHo", b"st: t\r\n\r\n"):
+                connection.send(piece)
+            assert connection.reply()[0] == 200
 
 
 def test_stopping_closes_idle_connections_and_the_port(server: Running) -> None:

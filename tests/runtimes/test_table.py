@@ -9,11 +9,14 @@ from forecastle.errors import LoadFailed
 from forecastle.models.artifact import Artifact
 from forecastle.runtimes.table import RUNTIMES, open_runtime
 
-FRAMEWORKS = {"onnx": "onnxruntime", "mxnet": "onnx", "keras": "torch"}
+ELSEWHERE = {"keras", "mxnet_native"}
+"""Of these the one has no framework of its own, and the other runs in environments that have it."""
+
+FRAMEWORKS = {"onnx": "onnxruntime", "mxnet": "onnx", "keras": "torch", "mxnet_native": "mxnet"}
 
 
 @pytest.mark.parametrize(
-    ("runtime", "package"), [*((name, FRAMEWORKS.get(name, name)) for name in RUNTIMES if name != "keras")]
+    ("runtime", "package"), [*((name, FRAMEWORKS.get(name, name)) for name in RUNTIMES if name not in ELSEWHERE)]
 )
 def test_a_framework_that_is_not_installed_is_named_with_the_extra_that_brings_it(
     monkeypatch: pytest.MonkeyPatch, runtime: str, package: str

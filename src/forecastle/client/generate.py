@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.resources
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,11 +75,26 @@ def generate(description: dict[str, Any], language: str, folder: Path = FOLDER) 
     chosen = LANGUAGES[checked(language)]
     program = _program()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        source = folder / "openapi.json"
-        source.write_bytes(msgspec.json.format(msgspec.json.encode(_modern(description)), indent=2))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".client-", dir=folder.parent) as partial:
+            made = Path(partial) / "client"
+            made.mkdir()
+            _run(program, chosen, language, _written(made / "openapi.json", _modern(description)), made)
+            if folder.exists():
+                shutil.copytree(made, folder, dirs_exist_ok=True)
+            else:
+                made.rename(folder)  # whoever waits for it finds it whole
     except OSError as error:
         raise GenerationFailed(f"{folder} cannot be written: {error.strerror}") from None
+    return chosen.install.format(folder)
+
+
+def _written(path: Path, document: dict[str, Any]) -> Path:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2))
+    return path
+
+
+def _run(program: list[str], chosen: Language, language: str, source: Path, folder: Path) -> None:
     arguments = ["generate", "-i", str(source), "-g", chosen.generator, "-o", str(folder)]
     if chosen.options:
         arguments += ["--additional-properties", ",".join(chosen.options)]
@@ -85,12 +102,11 @@ def generate(description: dict[str, Any], language: str, folder: Path = FOLDER) 
         done = subprocess.run(  # noqa: S603 -- a list of words, and no shell
             [*program, *arguments], capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS, errors="replace"
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired as error:
         raise GenerationFailed(f"the {language} client could not be generated: {error}") from None
     if done.returncode != 0:
         said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_TAIL:])
         raise GenerationFailed(f"the {language} client could not be generated:\n{said}")
-    return chosen.install.format(folder)
 
 
 def _modern(description: dict[str, Any]) -> dict[str, Any]:

@@ -13,12 +13,9 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from forecastle.errors import AddressInUse, BadInput, StartError, UsageError
-from forecastle.http.errors import error_reply
-from forecastle.http.joined import JoinedWrites
-from forecastle.http.request_id import request_id
+from forecastle.errors import AddressInUse, StartError, UsageError
+from forecastle.http.protocol import Protocol
 
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 75
@@ -42,7 +39,7 @@ class HttpServer:
         self._option = option
         config = uvicorn.Config(
             app,
-            http=_Protocol,
+            http=Protocol,
             ws="none",
             interface="asgi3",
             lifespan="off",
@@ -109,23 +106,6 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-class _Protocol(HttpToolsProtocol):
-    """uvicorn's protocol, which bounds a silent connection and says in our error shape what is not HTTP."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type] # it is one in all it does
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - ours says more
-        error = BadInput(
-            "this is no valid HTTP/1.1 request: its first line, a header or the framing of its body is wrong"
-        )
-        _, headers, body = error_reply(error, request_id(None))
-        lines = [b"%b: %b\r\n" % pair for pair in [*headers, (b"connection", b"close")]]
-        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n%b\r\n%b" % (b"".join(lines), body))
-        self.transport.close()
 
 
 def bind(host: str, port: int, option: str) -> list[socket.socket]:
