@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import joblib
+import lightgbm
 import msgspec
 import numpy as np
 import pytest
+import skops.io
+import xgboost
 from onnx import helper
 from sklearn.linear_model import LogisticRegression
 
@@ -272,6 +276,41 @@ def test_a_script_s_folder_and_a_pickle_are_packed_whole(tmp_path: Path) -> None
     pickled = made(tmp_path / "model.joblib", target=tmp_path / "pickled.zip")
     assert pickled.kind == "sklearn"
     assert ask(loaded(pickled), raw([[0], [1]]))[0][0] == [0, 1]
+
+
+def save(kind: str, path: Path) -> None:
+    """A small model of its kind, written by its own library."""
+    x, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    if kind == "skops":
+        skops.io.dump(LogisticRegression().fit(x, y), path)
+    elif kind == "xgboost":
+        xgboost.train({"objective": "binary:logistic"}, xgboost.DMatrix(x, y), 1).save_model(path)
+    elif kind == "lightgbm":
+        lightgbm.train({"verbosity": -1}, lightgbm.Dataset(x, y), 1).save_model(path)
+    else:
+        torch = pytest.importorskip("torch")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's opinion of its own format
+            torch.jit.trace(torch.nn.Linear(2, 3), torch.zeros(1, 2)).save(str(path))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("skops", "m.skops"),
+        ("xgboost", "m.ubj"),
+        ("lightgbm", "m.txt"),
+        ("torchscript", "m.pt"),
+    ],
+)
+def test_every_kind_of_model_s_file_is_known_again_in_its_archive(tmp_path: Path, kind: str, name: str) -> None:
+    save(kind, tmp_path / name)
+    exported = made(tmp_path / name)
+    artifact = open_artifact(str(exported.path), cache=tmp_path / "cache")
+    assert (artifact.kind, Path(artifact.path).name) == (kind, name)
+    assert exported.signature is not None
+    assert exported.signature.inputs[0].shape[1:] == (2,)
+    assert made(exported.path, target=tmp_path / "again.zip").path.read_bytes() == exported.path.read_bytes()
 
 
 def test_requirements_are_installed_for_the_check(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from forecastle.errors import InstallFailed, LoadFailed, UsageError
 from forecastle.models import descriptions, manifest, mms, operators
 from forecastle.models.archive import write_archive
 from forecastle.models.artifact import REQUIREMENTS, Artifact, recognise_directory
+from forecastle.models.engines import NATIVE
 from forecastle.models.export import Gathered, Order, check_read, collect, gather, stage
 from forecastle.models.fetch import local_path
 from forecastle.models.manifest import Entry, Manifest
@@ -144,6 +145,10 @@ class _Work:
             trial = served if served.error else trial
         if not trial.error:
             return trial
+        if trial.missing and order.lenient and artifact.runtime == "mxnet":
+            trial = try_model(msgspec.structs.replace(artifact, runtime=NATIVE), patience=order.patience)
+            if not trial.error:
+                return trial
         if trial.missing and order.lenient:
             self.notes.append(f"the model was not loaded to check it: {trial.message}")
             return _UNTRIED

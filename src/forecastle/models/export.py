@@ -38,7 +38,7 @@ class Order(msgspec.Struct, frozen=True):
     ``requirements`` are files for the archive, in the place of those that the source has; ``files`` are further ones.
     ``shapes`` are those of the inputs of an MMS archive without a signature. With ``check``, the model is loaded before
     anything is written, which may take ``patience`` seconds; where that needs a package that is not installed, a
-    ``lenient`` order goes without.
+    ``lenient`` order tries MXNet itself, and else goes without.
     """
 
     name: str
