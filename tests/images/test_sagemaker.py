@@ -111,3 +111,10 @@ def test_without_an_engine_the_command_says_how_to_build(tmp_path: Path, monkeyp
         "wrote image/Dockerfile\n"
         "no Docker engine answers here; build the image where one does: docker build --tag mine:1 image\n"
     )
+
+
+def test_the_check_of_a_built_image_can_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("def predict_fn(data, model):\n    return data\n")
+    command = [FORECASTLE[0], "build", "sagemaker", "m=m.py", "--no-check"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("wrote image/Dockerfile\n"), done.stderr

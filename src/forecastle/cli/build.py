@@ -32,7 +32,7 @@ def sagemaker(
     extra: list[str] | None = None,
     user: str = "",
     force: bool = False,
-    check: bool = True,
+    check: Annotated[bool, Parameter(negative="--no-check")] = True,
 ) -> int:
     """Write the Dockerfile of an image for SageMaker; with a Docker engine, build the image and check it.
 
