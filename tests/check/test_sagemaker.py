@@ -16,7 +16,7 @@ import pytest
 
 from cli.process import FORECASTLE
 from forecastle.check.sagemaker import CHECKS, MULTI_MODEL, Subject, run
-from forecastle.check.target import Running, started
+from forecastle.check.target import Running, may_be_first, started
 from forecastle.errors import StartError
 from side import side_environment
 
@@ -60,9 +60,11 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("body", "not_made"), [(b'{"a": 1}', {"streaming"}), (b'"stream"', set())])
 def test_our_own_server_passes_every_check(model: Path, body: bytes, not_made: set[str]) -> None:
-    with started([*SERVE, str(model)], {}, 60) as server:
+    first = may_be_first()
+    with started([*SERVE, str(model)], {}, 60, first=first) as server:
         found = verdicts(Subject(server, body, given=True))
     assert passed(found) == set(CHECKS) - not_made, found
+    assert ("as PID 1" in found["stop"]) is first
 
 
 def test_our_own_multi_model_endpoint_passes_every_check(tmp_path: Path) -> None:

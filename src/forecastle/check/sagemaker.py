@@ -297,7 +297,8 @@ def stop(subject: Subject) -> str:
     odd = {status for status in answered if status not in {plain, 503}}
     if odd:
         raise Failed(f"at SIGTERM requests were answered with {sorted(odd)}; expected {plain}, or 503")
-    return f"SIGTERM under load: what was in flight was answered, exit 0 after {seconds:.1f} s"
+    first = " as PID 1" if subject.target.first else ""
+    return f"SIGTERM{first} under load: what was in flight was answered, exit 0 after {seconds:.1f} s"
 
 
 CHECKS: dict[str, Check] = {

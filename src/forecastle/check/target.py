@@ -18,6 +18,9 @@ from forecastle.errors import StartError
 
 POLL_SECONDS = 0.05
 OURS, CACHE = "FORECASTLE_", "FORECASTLE_CACHE_DIR"
+AS_FIRST = ("unshare", "--fork", "--pid", "--kill-child")
+"""Runs a command as the first process of a namespace of its own, as a container's is: signals that it does not handle
+have no effect on it, and it inherits orphans."""
 
 
 class Target(Protocol):
@@ -26,6 +29,8 @@ class Target(Protocol):
     url: str
     starts: bool
     """Whether we start it, and so may stop it."""
+    first: bool
+    """Whether it runs as the first process, as in a container."""
 
     def early(self) -> list[int]:
         """What ``/ping`` said before it first said 200: statuses, 0 for no answer."""
@@ -41,6 +46,7 @@ class Running:
     """A server that somebody else started."""
 
     starts = False
+    first = False
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -63,8 +69,9 @@ class Started:
 
     starts = True
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], patience: float) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], patience: float, *, first: bool) -> None:
         port = _free_port()
+        self.first = first
         self.url = f"http://127.0.0.1:{port}"
         self._patience = patience
         self._early: list[int] = []
@@ -74,7 +81,7 @@ class Started:
         variables = {**own, "SAGEMAKER_BIND_TO_PORT": str(port), **environment}
         try:
             self._process = subprocess.Popen(  # noqa: S603 -- what the user named
-                [word.replace("{port}", str(port)) for word in command],
+                [*(AS_FIRST if first else ()), *(word.replace("{port}", str(port)) for word in command)],
                 env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
@@ -111,11 +118,16 @@ class Started:
     def stop(self) -> tuple[int | None, float]:
         """Send SIGTERM to the one process, as an engine does, and wait for its end."""
         began = time.monotonic()
-        self._process.send_signal(signal.SIGTERM)
+        os.kill(self._inner() if self.first else self._process.pid, signal.SIGTERM)
         try:
             return self._process.wait(30.0), time.monotonic() - began
         except subprocess.TimeoutExpired:
             return None, time.monotonic() - began
+
+    def _inner(self) -> int:
+        """The process that is the first one inside."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text(encoding="ascii")
+        return int(children.split()[0])
 
     def tail(self) -> str:
         """The last lines that it printed."""
@@ -131,20 +143,32 @@ class Started:
 
 
 @contextlib.contextmanager
-def started(command: Sequence[str], environment: Mapping[str, str], patience: float) -> Iterator[Started]:
+def started(
+    command: Sequence[str], environment: Mapping[str, str], patience: float, *, first: bool = False
+) -> Iterator[Started]:
     """A server that is ready; it is gone afterwards, whatever happens.
+
+    ``first`` runs it as the first process of a namespace, which ``may_be_first`` says is possible.
 
     A word ``{port}`` of the command becomes the port, for a program that does not know the platform's variable.
 
     Raises:
         StartError: it cannot be started, or is not ready in time.
     """
-    server = Started(command, environment, patience)
+    server = Started(command, environment, patience, first=first)
     try:
         server.wait()
         yield server
     finally:
         server.close()
+
+
+def may_be_first() -> bool:
+    """Say whether this user may run a command as the first process of a namespace."""
+    try:
+        return subprocess.run([*AS_FIRST, "true"], capture_output=True, check=False, timeout=10).returncode == 0  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def image_command(image: str, name: str, model_dir: Path | None, variables: Mapping[str, str]) -> list[str]:

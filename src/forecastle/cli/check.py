@@ -15,7 +15,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from forecastle.check.sagemaker import CHECKS, MULTI_MODEL, Finding, Subject, run
-from forecastle.check.target import Running, Target, image_command, started
+from forecastle.check.target import Running, Target, image_command, may_be_first, started
 from forecastle.cli import sources, table, values
 from forecastle.errors import UsageError
 
@@ -93,13 +93,13 @@ def _served(
 ) -> Iterator[tuple[Target, str]]:
     serve = [sys.executable, "-m", "forecastle.cli", "serve", "--management-port", "0"]
     if not multi_model:
-        with started([*serve, model], variables, patience) as server:
+        with started([*serve, model], variables, patience, first=may_be_first()) as server:
             yield server, ""
         return
     path = Path(model).absolute()
     if not path.exists():
         raise UsageError(f"{model}: a multi-model endpoint loads models by path, and nothing lies there")
-    with started([*serve, "--model-root", str(path.parent)], variables, patience) as server:
+    with started([*serve, "--model-root", str(path.parent)], variables, patience, first=may_be_first()) as server:
         yield server, str(path)
 
 
