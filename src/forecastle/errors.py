@@ -19,7 +19,9 @@ a traceback, a path of the server or another client's data.
     └── RequestError                  one request, at the step where it is raised
         ├── NotFound            404   route: no such path
         ├── ModelNotFound       404   route: no model of that name
+        ├── ApplicationNotFound 404   route or management: no application of that name
         ├── AlreadyServed       409   management: a model of this name is there
+        ├── Conflict            409   management: it contradicts what is registered
         ├── NotLoaded           500   management: the model cannot be loaded
         ├── MethodNotAllowed    405   route: the path exists, the method does not
         ├── SlowRequest         408   read: its head did not arrive in time
@@ -128,6 +130,18 @@ class ModelNotFound(RequestError):
     """No model of this name is served."""
 
     status = 404
+
+
+class ApplicationNotFound(RequestError):
+    """No application of this name is registered."""
+
+    status = 404
+
+
+class Conflict(RequestError):
+    """A change contradicts what is registered."""
+
+    status = 409
 
 
 class AlreadyServed(RequestError):

@@ -30,7 +30,8 @@ class ModelSpec(msgspec.Struct, frozen=True):
     replica. ``queue_size`` is the most requests that wait. A server is ready when every ``required`` model is.
     ``requirements`` are lines as in a requirements.txt (``-r FILE`` among them) for an environment of the model's own,
     besides those of its artifact; ``python`` is the interpreter of its replicas, empty for the server's. ``service`` is
-    the MMS service class that it is served with; empty for that of its archive, if it has one.
+    the MMS service class that it is served with; empty for that of its archive, if it has one. ``input_type`` is what
+    applications send it, empty for any; ``labels`` are the user's own.
     """
 
     name: str
@@ -47,6 +48,8 @@ class ModelSpec(msgspec.Struct, frozen=True):
     python: str = ""
     engine: str = "auto"
     service: str = ""
+    input_type: str = ""
+    labels: tuple[str, ...] = ()
 
 
 def default_cache_dir() -> Path:
