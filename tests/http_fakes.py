@@ -68,7 +68,11 @@ class MemoryCore:
         self.tickets.put(ticket)
         return ticket
 
-    def unknown(self, name: str) -> ModelNotFound:
+    @property
+    def versions(self) -> dict[tuple[str, str], MemoryModel]:
+        return {(name, model.info.version): model for name, model in self.models.items()}
+
+    def unknown(self, name: str, version: str = "") -> ModelNotFound:
         return ModelNotFound(f"no model {name!r} is served; served: {', '.join(sorted(self.models))}")
 
     def troubles(self) -> list[str]:

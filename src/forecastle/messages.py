@@ -23,7 +23,7 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
 
 class Request(msgspec.Struct):
-    """One query to one model.
+    """One query to one model, to its current version unless it names a ``version``.
 
     ``deadline`` is monotonic (``time.monotonic()`` seconds), made once when the request is accepted. ``accept`` is the
     client's Accept header or ``*/*``. ``headers`` are those that hooks may see, by lower-case name.
@@ -35,6 +35,7 @@ class Request(msgspec.Struct):
     accept: str
     deadline: float
     headers: dict[str, str] = {}
+    version: str = ""
 
 
 class Pieces(Protocol):

@@ -37,15 +37,15 @@ class Served:
         self.router = router
         self.controller = controller
 
-    async def ask(self, data: bytes, model: str = "m", timeout: float = 30.0) -> Result:
+    async def ask(self, data: bytes, model: str = "m", timeout: float = 30.0, version: str = "") -> Result:
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         parts = [Part("", "application/octet-stream", data)]
-        request = Request(f"r{next(_ids)}", model, parts, "*/*", time.monotonic() + timeout)
+        request = Request(f"r{next(_ids)}", model, parts, "*/*", time.monotonic() + timeout, version=version)
         self.router.submit(request, future.set_result)
         return await future
 
-    async def body(self, data: bytes, model: str = "m") -> bytes:
-        result = await self.ask(data, model)
+    async def body(self, data: bytes, model: str = "m", version: str = "") -> bytes:
+        result = await self.ask(data, model, version=version)
         if isinstance(result, RequestError):
             raise result
         assert isinstance(result, Response)

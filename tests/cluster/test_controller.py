@@ -8,7 +8,7 @@ import pytest
 
 from cluster.harness import ECHO, hook_file, run, serving, until
 from forecastle.cluster.specs import ModelSpec
-from forecastle.errors import AlreadyServed, LoadFailed, ModelNotFound, OutOfMemory
+from forecastle.errors import AlreadyServed, LoadFailed, ModelNotFound, NoReplica, OutOfMemory
 from forecastle.messages import Response
 
 
@@ -88,5 +88,77 @@ def test_removing_lets_what_is_in_flight_end_and_then_no_longer_waits(tmp_path: 
             await until(lambda: served.router.models["m"].batcher.running == 1)
             await served.controller.remove("m", drain=0.1)
             assert isinstance(await slow, ModelNotFound)
+
+    run(test)
+
+
+def test_a_second_version_answers_by_its_number_at_first_and_by_the_name_once_it_is_used(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, ECHO)) as served:
+            second = ModelSpec("m", None, version="2")
+            await served.controller.add(second, hook_file(tmp_path, "def predict_fn(d, m): return b'two'\n", "second"))
+            assert await served.body(b"x") == b"x"
+            assert await served.body(b"x", version="2") == b"two"
+            served.router.use("m", "2")
+            assert await served.body(b"x") == b"two"
+            assert await served.body(b"x", version="1") == b"x"
+            assert isinstance(unknown := await served.ask(b"x", version="3"), ModelNotFound)
+            assert "'3'" in unknown.message
+            await served.controller.remove("m", "1", drain=5)
+            assert await served.body(b"x") == b"two"
+
+    run(test)
+
+
+def test_replicas_are_added_and_taken_away_while_requests_run_and_none_is_lost(tmp_path: Path) -> None:
+    slow = "import time\ndef predict_fn(data, model):\n    time.sleep(0.02)\n    return data\n"
+
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, slow)) as served:
+            over = asyncio.Event()
+
+            async def ask(number: int) -> int:
+                turn = 0
+                while not over.is_set():
+                    turn += 1
+                    assert await served.body(b"%d.%d" % (number, turn)) == b"%d.%d" % (number, turn)
+                return turn
+
+            asking = [asyncio.create_task(ask(number)) for number in range(8)]
+            for count in (4, 1, 2, 1):
+                await served.controller.scale("m", "1", count, drain=5)
+                assert len(served.pids()) == len(served.router.models["m"].batcher.slots) == count
+            over.set()
+            assert min(await asyncio.gather(*asking)) > 3
+
+    run(test)
+
+
+def test_without_replicas_requests_are_refused_and_with_one_they_are_answered_again(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, ECHO)) as served:
+            await served.controller.scale("m", "1", 0, drain=5)
+            assert served.pids() == []
+            assert isinstance(await served.ask(b"x"), NoReplica)
+            await served.controller.scale("m", "1", 1, drain=5)
+            assert await served.body(b"x") == b"x"
+
+    run(test)
+
+
+def test_replicas_that_cannot_be_added_leave_those_there_are(tmp_path: Path) -> None:
+    once = (
+        "import os, pathlib\n"
+        "flag = pathlib.Path(__file__).with_suffix('.loaded')\n"
+        "if flag.exists():\n    raise RuntimeError('only once')\n"
+        "flag.touch()\n" + ECHO
+    )
+
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, once)) as served:
+            with pytest.raises(LoadFailed, match="only once"):
+                await served.controller.scale("m", "1", 3, drain=5)
+            assert await served.body(b"x") == b"x"
+            assert [replica.state for replica in served.router.models["m"].replicas] == ["ready"]
 
     run(test)

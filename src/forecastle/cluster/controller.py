@@ -1,28 +1,41 @@
-"""The controller: makes what runs equal to what was asked for."""
+"""The controller: starts and stops the replicas of every version of every model."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable
 
+import msgspec
+
+from forecastle.cluster.drain import drained
 from forecastle.cluster.launchers.process import ProcessLauncher
 from forecastle.cluster.specs import ModelSpec
 from forecastle.cluster.supervisor import Supervisor
 from forecastle.errors import AlreadyServed, Draining, LoadFailed, ModelNotFound
 from forecastle.models.artifact import Artifact
-from forecastle.serving.router import Router
+from forecastle.serving.router import Router, ServedModel
 
-DRAIN_POLL_SECONDS = 0.01
+
+class Deployment:
+    """A version that is served: what it was made of, its route, and the supervisors of its replicas."""
+
+    def __init__(self, spec: ModelSpec, artifact: Artifact | None, model: ServedModel) -> None:
+        self.spec = spec
+        self.artifact = artifact
+        self.model = model
+        self.supervisors: list[Supervisor] = []
 
 
 class Controller:
-    """Starts and stops the replicas of every model. It belongs to one event loop."""
+    """Makes routes and replicas, and takes them away. It belongs to one event loop.
+
+    Calls about one name come one after the other; whoever calls sees to that.
+    """
 
     def __init__(self, router: Router) -> None:
         self._router = router
         self._launcher = ProcessLauncher()
-        self._supervisors: dict[str, list[Supervisor]] = {}
+        self.deployments: dict[tuple[str, str], Deployment] = {}
 
     async def start(self, models: list[tuple[ModelSpec, Artifact]]) -> None:
         """Start every replica of every model and wait until all are ready; each start has its deadline.
@@ -30,57 +43,100 @@ class Controller:
         Raises:
             LoadFailed: a replica could not load its model. What was started runs on until ``stop``.
         """
-        await _ready([supervisor for spec, artifact in models for supervisor in self._launch(spec, artifact)])
+        deployments = [self._route(spec, artifact) for spec, artifact in models]
+        await _ready([each for made in deployments for each in self._launch(made, made.spec.replicas)])
 
-    async def add(self, spec: ModelSpec, artifact: Artifact) -> None:
-        """Serve one more model; all its replicas are ready when this returns.
+    async def add(self, spec: ModelSpec, artifact: Artifact | None) -> None:
+        """Serve one more version; all its replicas are ready when this returns. Without an artifact there are none.
 
         Raises:
-            AlreadyServed: a model of this name is served, or being loaded.
+            AlreadyServed: this version is served, or being loaded.
             LoadFailed: a replica could not load it; nothing of it is left.
         """
-        if spec.name in self._router.models:
-            raise AlreadyServed(f"a model {spec.name!r} is served already; remove it first, or choose another name")
+        if (spec.name, spec.version) in self.deployments:
+            text = f"version {spec.version!r} of a model {spec.name!r} is served already"
+            raise AlreadyServed(f"{text}; remove it first, or choose another name or version")
+        deployment = self._route(spec, artifact)
         try:
-            await _ready(self._launch(spec, artifact))
+            await _ready(self._launch(deployment, spec.replicas if artifact is not None else 0))
         except LoadFailed:
-            await self.remove(spec.name, drain=0.0)
+            await self.remove(spec.name, spec.version, drain=0.0)
+            raise
+
+    async def scale(self, name: str, version: str, replicas: int, drain: float) -> None:
+        """Change the number of replicas; new ones are ready when this returns, those too many have ended.
+
+        What those hold has ``drain`` seconds to end.
+
+        Raises:
+            ModelNotFound: this version is not served.
+            LoadFailed: a new replica could not load it; there are as many as before.
+        """
+        deployment = self._deployment(name, version)
+        supervisors = deployment.supervisors
+        more = replicas - len(supervisors)
+        deployment.spec = msgspec.structs.replace(deployment.spec, replicas=replicas)
+        if more < 0:
+            surplus = supervisors[replicas:]
+            del supervisors[replicas:]
+            await asyncio.gather(*(supervisor.retire(drain) for supervisor in surplus))
+            return
+        try:
+            await _ready(self._launch(deployment, more))
+        except LoadFailed:
+            surplus = supervisors[-more:]
+            del supervisors[-more:]
+            deployment.spec = msgspec.structs.replace(deployment.spec, replicas=len(supervisors))
+            await asyncio.gather(*(supervisor.retire(0.0) for supervisor in surplus))
             raise
 
     def serves(self, name: str) -> bool:
         """Say whether a model of this name is served, or being loaded."""
-        return name in self._router.models
+        return any(model == name for model, _ in self.deployments)
 
-    async def remove(self, name: str, drain: float) -> None:
-        """Serve a model no more, and end its processes; what is in flight has ``drain`` seconds to end.
+    async def remove(self, name: str, version: str | None = None, *, drain: float) -> None:
+        """Serve a version no more (all versions by default), and end its processes.
+
+        What is in flight has ``drain`` seconds to end.
 
         Raises:
-            ModelNotFound: no model of this name is served.
+            ModelNotFound: it is not served.
         """
-        model = self._router.models.pop(name, None)
-        if model is None:
-            raise self._router.unknown(name)
-        end = time.monotonic() + drain
-        # Looking now and then, in a call that is rare, costs less than a check on the path of every request.
-        while (model.batcher.waiting or model.batcher.running) and time.monotonic() < end:  # noqa: ASYNC110
-            await asyncio.sleep(DRAIN_POLL_SECONDS)
-        model.batcher.close(lambda: ModelNotFound(f"the model {name!r} was removed while the request waited"))
-        await _stop(self._supervisors.pop(name))
+        gone = [key for key in self.deployments if key[0] == name and version in {None, key[1]}]
+        if not gone:
+            raise self._router.unknown(name, version or "")
+        await asyncio.gather(*(self._remove(self.deployments.pop(key), drain) for key in gone))
 
     async def stop(self) -> None:
         """Fail what still waits, and end every replica, all at once; takes a few seconds at most."""
-        for model in self._router.models.values():
-            model.batcher.close(lambda: Draining("the server has stopped"))
-        await _stop(supervisor for supervisors in self._supervisors.values() for supervisor in supervisors)
-        self._supervisors.clear()
+        deployments = list(self.deployments.values())
+        for deployment in deployments:
+            deployment.model.batcher.close(lambda: Draining("the server has stopped"))
+        await _stop(supervisor for deployment in deployments for supervisor in deployment.supervisors)
+        self.deployments.clear()
 
     def kill(self) -> None:
         """End every replica at once."""
-        for supervisors in self._supervisors.values():
-            for supervisor in supervisors:
+        for deployment in self.deployments.values():
+            for supervisor in deployment.supervisors:
                 supervisor.kill()
 
-    def _launch(self, spec: ModelSpec, artifact: Artifact) -> list[Supervisor]:
+    async def _remove(self, deployment: Deployment, drain: float) -> None:
+        model = deployment.model
+        self._router.drop(model)
+        batcher = model.batcher
+        await drained(lambda: not (batcher.waiting or batcher.running), drain)
+        name = model.name
+        batcher.close(lambda: ModelNotFound(f"the model {name!r} was removed while the request waited"))
+        await _stop(deployment.supervisors)
+
+    def _deployment(self, name: str, version: str) -> Deployment:
+        deployment = self.deployments.get((name, version))
+        if deployment is None:
+            raise self._router.unknown(name, version)
+        return deployment
+
+    def _route(self, spec: ModelSpec, artifact: Artifact | None) -> Deployment:
         model = self._router.add(
             spec.name,
             version=spec.version,
@@ -90,8 +146,16 @@ class Controller:
             queue_size=spec.queue_size,
             limit=spec.timeout,
         )
-        supervisors = [Supervisor(self._launcher, spec, artifact, model) for _ in range(spec.replicas)]
-        self._supervisors[spec.name] = supervisors
+        deployment = Deployment(spec, artifact, model)
+        self.deployments[spec.name, spec.version] = deployment
+        return deployment
+
+    def _launch(self, deployment: Deployment, count: int) -> list[Supervisor]:
+        artifact = deployment.artifact
+        if artifact is None:
+            return []
+        supervisors = [Supervisor(self._launcher, deployment.spec, artifact, deployment.model) for _ in range(count)]
+        deployment.supervisors += supervisors
         return supervisors
 
 

@@ -58,7 +58,7 @@ class Registry:
         """
         async with self._turn(name):
             self.urls.pop(name, None)
-            await self._controller.remove(name, self._options.drain_timeout)
+            await self._controller.remove(name, drain=self._options.drain_timeout)
 
     def _inside(self, url: str) -> Path:
         root = self._options.model_root.resolve()

@@ -9,6 +9,7 @@ import logging
 import time
 from typing import Any
 
+from forecastle.cluster.drain import drained
 from forecastle.cluster.launchers.process import ProcessLauncher, ProcessReplica
 from forecastle.cluster.specs import ModelSpec
 from forecastle.errors import LoadFailed, RequestError
@@ -119,9 +120,11 @@ class Supervisor:
         self._spec = spec
         self._artifact = artifact
         self._model = model
-        self._status = ReplicaStatus(len(model.replicas))
+        self._status = ReplicaStatus(max((status.index for status in model.replicas), default=-1) + 1)
         model.replicas.append(self._status)
         self._replica: ProcessReplica | None = None
+        self._life: Life | None = None
+        self._retired = False
         self._stopping = asyncio.Event()
         self._task = asyncio.create_task(self._run())
         self._task.add_done_callback(self._over)
@@ -130,6 +133,16 @@ class Supervisor:
         """End the replica and the supervision; takes three times ``END_SECONDS`` and a moment at most."""
         self._stopping.set()
         await self._task
+
+    async def retire(self, drain: float) -> None:
+        """Give the replica nothing more, and end it once it holds nothing, or after ``drain`` seconds."""
+        self._retired = True
+        slot = self._life.slot if self._life is not None else None
+        if slot is not None:
+            self._model.batcher.retire(slot)
+            await drained(lambda: not slot.flights, drain)
+        await self.stop()
+        self._model.replicas.remove(self._status)
 
     def kill(self) -> None:
         """End the replica at once."""
@@ -149,7 +162,7 @@ class Supervisor:
             began = time.monotonic()
             reason, memory = await self._live()
             self._status.pid, self._status.reason = None, reason
-            if self._stopping.is_set():
+            if self._stopping.is_set() or self._retired:
                 break
             if not self.ready.done():
                 self._status.state = "failed"
@@ -178,7 +191,7 @@ class Supervisor:
         except OSError as error:
             return f"its process could not be started: {error}", error.errno == errno.ENOMEM
         self._replica, self._status.pid = replica, replica.pid
-        life = Life(self._model, self._status)
+        life = self._life = Life(self._model, self._status)
         death = asyncio.create_task(replica.wait())
         try:
             if await _connected(life, replica):
@@ -190,7 +203,7 @@ class Supervisor:
             life.memory = life.memory or (replica.killed and not life.reason)
             life.end(f"its process has gone: {how}")
             replica.close()
-            self._replica = None
+            self._replica = self._life = None
         return (life.reason if life.slot else f"{life.reason}{_quoted(replica.tail)}"), life.memory
 
     async def _watch(self, life: Life, death: asyncio.Task[str]) -> None:

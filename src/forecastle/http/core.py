@@ -37,11 +37,15 @@ class Core(Protocol):
     def models(self) -> Mapping[str, Model]:
         """The models that are served, by name; it changes as models come and go."""
 
+    @property
+    def versions(self) -> Mapping[tuple[str, str], Model]:
+        """Every version of every model, by name and version."""
+
     def submit(self, request: Request, done: Callable[[Result], None]) -> Ticket:
         """Take a request. Never raises; calls ``done`` exactly once, on the loop, possibly before it returns."""
 
-    def unknown(self, name: str) -> ModelNotFound:
-        """The error for a model that is not served."""
+    def unknown(self, name: str, version: str = "") -> ModelNotFound:
+        """The error for a model or a version that is not served."""
 
     def troubles(self) -> list[str]:
         """Why the server is not ready, as far as known; empty when it is."""

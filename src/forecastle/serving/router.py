@@ -1,10 +1,11 @@
-"""The router: from a model's name to its batcher, and the state of everything that is served."""
+"""The router: from a model's name and version to its batcher, and the state of everything that is served."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 
 import msgspec
 
@@ -50,7 +51,10 @@ class ModelInfo(msgspec.Struct, frozen=True):
 
 @dataclass
 class ServedModel:
-    """A model that has a route: its batcher, its counters and its replicas' states."""
+    """A version of a model that has a route: its batcher, its counters and its replicas' states.
+
+    ``generation`` is another one for each that is ever made, so that what is known of one is not taken for another's.
+    """
 
     name: str
     version: str
@@ -58,6 +62,7 @@ class ServedModel:
     batcher: Batcher
     batch_size: int
     batch_delay: float
+    generation: int = field(default_factory=count().__next__)
     replicas: list[ReplicaStatus] = field(default_factory=list)
     info: Info | None = None
 
@@ -99,12 +104,16 @@ class ServedModel:
 
 
 class Router:
-    """Knows every model that is served. ``submit`` is the edge of the serving core; it belongs to one event loop."""
+    """Knows every model that is served. ``submit`` is the edge of the serving core; it belongs to one event loop.
+
+    ``versions`` has every version by name and version, ``models`` that which a name alone means: its current one.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock | None = None) -> None:
         self._loop = loop
         self._clock = clock or LoopClock(loop)
         self.models: dict[str, ServedModel] = {}
+        self.versions: dict[tuple[str, str], ServedModel] = {}
         self.draining = False
         self.may_be_empty = False  # where models come and go over HTTP, having none is no trouble
 
@@ -119,27 +128,45 @@ class Router:
         queue_size: int = 1000,
         limit: float = 60.0,
     ) -> ServedModel:
-        """Open a route to a model that has no replica yet. ``limit`` bounds one prediction, in seconds."""
+        """Open a route to a version that has no replica yet; the first one of a name becomes its current one.
+
+        ``limit`` bounds one prediction, in seconds.
+        """
         policy = FixedBatch(batch_size, batch_delay)
         batcher = Batcher(name, policy=policy, queue=Queue(queue_size), clock=self._clock, limit=limit)
         model = ServedModel(name, version, required, batcher, batch_size, batch_delay)
-        self.models[name] = model
+        self.versions[name, version] = model
+        self.models.setdefault(name, model)
         return model
+
+    def use(self, name: str, version: str) -> None:
+        """Let a name mean this version of it from now on; what waits for another one stays with that."""
+        self.models[name] = self.versions[name, version]
+
+    def drop(self, model: ServedModel) -> None:
+        """Close the route to a version; its name means none where it meant this one."""
+        self.versions.pop((model.name, model.version), None)
+        if self.models.get(model.name) is model:
+            del self.models[model.name]
 
     def submit(self, request: Request, done: Done) -> Ticket:
         """Take a request; ``done`` is called once, on the loop, perhaps before this returns. Never raises."""
         ticket = Ticket(request, done, self._clock.now())
-        model = self.models.get(request.model)
+        version = request.version
+        model = self.versions.get((request.model, version)) if version else self.models.get(request.model)
         if model is None:
-            ticket.settle(self.unknown(request.model))
+            ticket.settle(self.unknown(request.model, version))
         elif self.draining:
             ticket.settle(Draining("the server is stopping and takes no new request", retry_after=1.0))
         else:
             model.batcher.submit(ticket)
         return ticket
 
-    def unknown(self, name: str) -> ModelNotFound:
-        """Return the error for a model that is not served; it names those that are."""
+    def unknown(self, name: str, version: str = "") -> ModelNotFound:
+        """Return the error for a model or a version that is not served; it names those that are."""
+        if version and name in self.models:
+            there = ", ".join(sorted(version for model, version in self.versions if model == name)[:20])
+            return ModelNotFound(f"the model {name!r} has no version {version[:128]!r}; it has {there}")
         names = sorted(self.models)
         served = ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
         return ModelNotFound(f"no model {name[:128]!r} is served; served: {served}")
