@@ -179,7 +179,7 @@ class Batcher:
 
     def _done(self, slot: Slot, flight: Flight, seconds: float) -> None:
         slot.flights.popleft()
-        self.policy.observe(len(flight.tickets), seconds)
+        self.policy.observe(len(flight.tickets), seconds, max(seconds, self._clock.now() - flight.started))
         self._next(slot)
 
     def _next(self, slot: Slot) -> None:
@@ -216,12 +216,16 @@ class Batcher:
                 return
             idle = sum(not slot.flights for slot in self.slots)
             share = math.ceil(len(self._queue) / max(1, idle))
-            if share < policy.limit and now < head.accepted + policy.delay:
+            if share < policy.enough and now < head.accepted + policy.delay:
                 self._alarm.set(head.accepted + policy.delay)
                 return
-            self._send(slot, policy.size(share), now)
+            begins = now if not slot.flights else now + policy.least(len(slot.flights[0].tickets))
+            deadline = head.request.deadline
+            size = policy.size(share, deadline - begins, deadline - head.accepted)
+            self._send(slot, size, now, begins + policy.least(size))
 
-    def _send(self, slot: Slot, size: int, now: float) -> None:
+    def _send(self, slot: Slot, size: int, now: float, ends: float) -> None:
+        """Send a batch that ends at ``ends`` at best; who cannot wait so long gives way to those behind."""
         tickets: list[Ticket] = []
         requests: list[Request] = []
         queue = self._queue
@@ -231,6 +235,9 @@ class Batcher:
             queue.pop()
             if head.request.deadline <= now:
                 self._end(head, self._late(head))
+                continue
+            if head.request.deadline <= ends and queue:
+                self._end(head, self._behind(head, now))
                 continue
             tickets.append(head)
             requests.append(head.request)
@@ -286,6 +293,12 @@ class Batcher:
         return DeadlineExceeded(
             f"no whole answer from {self._model!r} within {seconds:.3g} s, the limit set by --timeout or by the client"
         )
+
+    def _behind(self, ticket: Ticket, now: float) -> RequestError:
+        left = ticket.request.deadline - now
+        wait = len(self._queue) * self.policy.item_seconds / max(1, len(self.slots))
+        text = f"too many requests wait for {self._model!r}: it would not answer within the {left:.3g} s that are left"
+        return Overloaded(text, retry_after=max(1.0, wait))
 
     def _no_replica(self) -> RequestError:
         text = f"no replica of {self._model!r} is ready; it is starting or restarting"

@@ -20,17 +20,25 @@ class BatchPolicy(Protocol):
 
     limit: int
     """The most requests a batch ever holds."""
+    enough: int
+    """How many requests are not worth waiting for more; at most ``limit``."""
     delay: float
     """Seconds that a free replica may wait for a batch to fill."""
 
-    def size(self, share: int) -> int:
-        """Return how many requests the next batch may hold, where ``share`` wait for this replica; at least one."""
+    def size(self, share: int, budget: float, whole: float) -> int:
+        """Return how many requests the next batch may hold, where ``share`` wait for this replica; at least one.
+
+        ``budget`` is the least that one of them has left, in seconds, ``whole`` what it had when it was accepted.
+        """
+
+    def least(self, size: int) -> float:
+        """Return the seconds below which a batch of ``size`` hardly ever ends; 0 where that is not known."""
 
     def depth(self) -> int:
         """Return how many batches a replica may hold, the running one included."""
 
-    def observe(self, size: int, seconds: float) -> None:
-        """Learn that a batch of ``size`` took the replica ``seconds``."""
+    def observe(self, size: int, seconds: float, elapsed: float) -> None:
+        """Learn that a batch of ``size`` took the replica ``seconds``, and ``elapsed`` with its way there and back."""
 
     @property
     def item_seconds(self) -> float:
@@ -45,26 +53,31 @@ class FixedBatch:
 
     def __init__(self, limit: int, delay: float = 0.0, *, together: bool = True) -> None:
         self.limit = limit
+        self.enough = limit
         self.delay = delay
         self.together = together
         self._batch_seconds: float | None = None
         self._item_seconds: float | None = None
 
-    def size(self, share: int) -> int:
+    def size(self, share: int, budget: float, whole: float) -> int:  # noqa: ARG002
         """Return the share, within the limit and, for a model that predicts one at a time, within its time."""
         most = self.limit
         if not self.together:
             most = 1 if self._item_seconds is None else min(most, int(APART_SECONDS / self._item_seconds))
         return max(1, min(share, most))
 
+    def least(self, size: int) -> float:  # noqa: ARG002
+        """Return 0: a fixed size sends what waits, however little time it has left."""
+        return 0.0
+
     def depth(self) -> int:
         """Return 2 for a model quick enough that its replica would otherwise wait for the next batch."""
         return 2 if self._batch_seconds is not None and self._batch_seconds < PIPELINE_SECONDS else 1
 
-    def observe(self, size: int, seconds: float) -> None:
+    def observe(self, size: int, seconds: float, elapsed: float) -> None:  # noqa: ARG002
         """Keep moving averages: of a batch's seconds and of an item's."""
-        self._batch_seconds = _moved(self._batch_seconds, seconds)
-        self._item_seconds = _moved(self._item_seconds, max(seconds / size, 1e-7))
+        self._batch_seconds = moved(self._batch_seconds, seconds)
+        self._item_seconds = moved(self._item_seconds, max(seconds / size, 1e-7))
 
     @property
     def item_seconds(self) -> float:
@@ -72,5 +85,6 @@ class FixedBatch:
         return self._item_seconds or 0.0
 
 
-def _moved(average: float | None, value: float) -> float:
+def moved(average: float | None, value: float) -> float:
+    """Return a moving average with one more value in it."""
     return value if average is None else average + 0.2 * (value - average)
