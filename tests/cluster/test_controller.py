@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import psutil
@@ -8,7 +9,7 @@ import pytest
 
 from cluster.harness import ECHO, hook_file, run, serving, until
 from forecastle.cluster.specs import ModelSpec
-from forecastle.errors import AlreadyServed, LoadFailed, ModelNotFound, NoReplica, OutOfMemory
+from forecastle.errors import AlreadyServed, LoadFailed, ModelNotFound, NoReplica, OutOfMemory, RequestError
 from forecastle.messages import Response
 
 
@@ -160,5 +161,29 @@ def test_replicas_that_cannot_be_added_leave_those_there_are(tmp_path: Path) -> 
                 await served.controller.scale("m", "1", 3, drain=5)
             assert await served.body(b"x") == b"x"
             assert [replica.state for replica in served.router.models["m"].replicas] == ["ready"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("drain", [0.0, 30.0])
+@pytest.mark.parametrize("change", ["remove", "scale"])
+def test_what_is_being_ended_when_the_call_is_cancelled_ends_with_the_controller(
+    tmp_path: Path, change: str, drain: float
+) -> None:
+    slow = "import time\ndef predict_fn(data, model):\n    time.sleep(5)\n    return data\n"
+
+    async def test() -> None:
+        async with serving(hook_file(tmp_path, slow)) as served:
+            asked = asyncio.create_task(served.ask(b"x"))
+            await until(lambda: served.router.models["m"].running == 1)
+            controller = served.controller
+            call = controller.scale("m", "1", 0, drain) if change == "scale" else controller.remove("m", drain=drain)
+            task = asyncio.create_task(call)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        assert isinstance(await asked, RequestError)  # serving() asserts that no process is left
 
     run(test)

@@ -36,6 +36,7 @@ class Controller:
         self._router = router
         self._launcher = ProcessLauncher()
         self.deployments: dict[tuple[str, str], Deployment] = {}
+        self._running: set[Supervisor] = set()  # also those of what is just being removed
 
     async def start(self, models: list[tuple[ModelSpec, Artifact]]) -> None:
         """Start every replica of every model and wait until all are ready; each start has its deadline.
@@ -46,8 +47,10 @@ class Controller:
         deployments = [self._route(spec, artifact) for spec, artifact in models]
         await _ready([each for made in deployments for each in self._launch(made, made.spec.replicas)])
 
-    async def add(self, spec: ModelSpec, artifact: Artifact | None) -> None:
+    async def add(self, spec: ModelSpec, artifact: Artifact | None, *, named: bool = True) -> None:
         """Serve one more version; all its replicas are ready when this returns. Without an artifact there are none.
+
+        With ``named`` the model's name means it from now on, unless it means another version.
 
         Raises:
             AlreadyServed: this version is served, or being loaded.
@@ -56,9 +59,11 @@ class Controller:
         if (spec.name, spec.version) in self.deployments:
             text = f"version {spec.version!r} of a model {spec.name!r} is served already"
             raise AlreadyServed(f"{text}; remove it first, or choose another name or version")
-        deployment = self._route(spec, artifact)
+        deployment = self._route(spec, artifact, named=named)
+        if artifact is None or not spec.replicas:
+            deployment.model.batcher.abandon()
         try:
-            await _ready(self._launch(deployment, spec.replicas if artifact is not None else 0))
+            await _ready(self._launch(deployment, spec.replicas))
         except LoadFailed:
             await self.remove(spec.name, spec.version, drain=0.0)
             raise
@@ -80,6 +85,8 @@ class Controller:
             surplus = supervisors[replicas:]
             del supervisors[replicas:]
             await asyncio.gather(*(supervisor.retire(drain) for supervisor in surplus))
+            if not supervisors:
+                deployment.model.batcher.abandon()
             return
         try:
             await _ready(self._launch(deployment, more))
@@ -109,17 +116,16 @@ class Controller:
 
     async def stop(self) -> None:
         """Fail what still waits, and end every replica, all at once; takes a few seconds at most."""
-        deployments = list(self.deployments.values())
-        for deployment in deployments:
-            deployment.model.batcher.close(lambda: Draining("the server has stopped"))
-        await _stop(supervisor for deployment in deployments for supervisor in deployment.supervisors)
+        models = [deployment.model for deployment in self.deployments.values()]
+        for model in [*models, *(supervisor.model for supervisor in self._running)]:
+            model.batcher.close(lambda: Draining("the server has stopped"))
+        await _stop(self._running)
         self.deployments.clear()
 
     def kill(self) -> None:
         """End every replica at once."""
-        for deployment in self.deployments.values():
-            for supervisor in deployment.supervisors:
-                supervisor.kill()
+        for supervisor in self._running:
+            supervisor.kill()
 
     async def _remove(self, deployment: Deployment, drain: float) -> None:
         model = deployment.model
@@ -136,7 +142,7 @@ class Controller:
             raise self._router.unknown(name, version)
         return deployment
 
-    def _route(self, spec: ModelSpec, artifact: Artifact | None) -> Deployment:
+    def _route(self, spec: ModelSpec, artifact: Artifact | None, *, named: bool = True) -> Deployment:
         model = self._router.add(
             spec.name,
             version=spec.version,
@@ -145,6 +151,7 @@ class Controller:
             batch_delay=spec.batch_delay,
             queue_size=spec.queue_size,
             limit=spec.timeout,
+            named=named,
         )
         deployment = Deployment(spec, artifact, model)
         self.deployments[spec.name, spec.version] = deployment
@@ -155,6 +162,9 @@ class Controller:
         if artifact is None:
             return []
         supervisors = [Supervisor(self._launcher, deployment.spec, artifact, deployment.model) for _ in range(count)]
+        for supervisor in supervisors:
+            self._running.add(supervisor)
+            supervisor.when_over(self._running.discard)
         deployment.supervisors += supervisors
         return supervisors
 

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 from forecastle.cluster.drain import drained
@@ -119,7 +120,7 @@ class Supervisor:
         self._launcher = launcher
         self._spec = spec
         self._artifact = artifact
-        self._model = model
+        self.model = model
         self._status = ReplicaStatus(max((status.index for status in model.replicas), default=-1) + 1)
         model.replicas.append(self._status)
         self._replica: ProcessReplica | None = None
@@ -129,20 +130,27 @@ class Supervisor:
         self._task = asyncio.create_task(self._run())
         self._task.add_done_callback(self._over)
 
+    def when_over(self, call: Callable[[Supervisor], None]) -> None:
+        """Have a call made once the replica and the supervision have ended."""
+        self._task.add_done_callback(lambda _: call(self))
+
     async def stop(self) -> None:
-        """End the replica and the supervision; takes three times ``END_SECONDS`` and a moment at most."""
+        """End the replica and the supervision; takes three times ``END_SECONDS`` and a moment at most.
+
+        It goes on where the caller is cancelled.
+        """
         self._stopping.set()
-        await self._task
+        await asyncio.shield(self._task)
 
     async def retire(self, drain: float) -> None:
         """Give the replica nothing more, and end it once it holds nothing, or after ``drain`` seconds."""
         self._retired = True
         slot = self._life.slot if self._life is not None else None
         if slot is not None:
-            self._model.batcher.retire(slot)
+            self.model.batcher.retire(slot)
             await drained(lambda: not slot.flights, drain)
         await self.stop()
-        self._model.replicas.remove(self._status)
+        self.model.replicas.remove(self._status)
 
     def kill(self) -> None:
         """End the replica at once."""
@@ -191,7 +199,7 @@ class Supervisor:
         except OSError as error:
             return f"its process could not be started: {error}", error.errno == errno.ENOMEM
         self._replica, self._status.pid = replica, replica.pid
-        life = self._life = Life(self._model, self._status)
+        life = self._life = Life(self.model, self._status)
         death = asyncio.create_task(replica.wait())
         try:
             if await _connected(life, replica):

@@ -43,6 +43,7 @@ class Batcher:
         self._limit = limit
         self._batches = 0
         self._pumping = False
+        self._closed: Callable[[], RequestError] | None = None
         self._alarm = Alarm(clock, self._wake)
         self._without_replica_since = clock.now()
 
@@ -61,7 +62,9 @@ class Batcher:
         ticket.owner = self
         self.stats.requests += 1
         queue = self._queue
-        if len(queue) >= queue.limit:
+        if self._closed is not None:
+            self._end(ticket, self._closed())
+        elif len(queue) >= queue.limit:
             self._end(ticket, self._overloaded())
         elif not self.slots and ticket.accepted >= self._without_replica_since + GRACE:
             self._end(ticket, self._no_replica())
@@ -89,11 +92,19 @@ class Batcher:
                 self._without_replica_since = self._clock.now()
                 self._pump_soon()
 
+    def abandon(self) -> None:
+        """Refuse who waits and who comes, for there is to be no replica; one that is attached changes that."""
+        if not self.slots:
+            self._without_replica_since = -math.inf
+            self._wake()
+
     def release(self, slot: Slot, reason: str) -> None:
         """Take back what is in a retired replica: it goes to another one, once and alone, or fails with the reason."""
         for ticket in [ticket for flight in slot.flights for ticket in flight.tickets if not ticket.settled]:
             ticket.attempts += 1
-            if ticket.attempts >= ATTEMPTS:
+            if self._closed is not None:
+                self._end(ticket, self._closed())
+            elif ticket.attempts >= ATTEMPTS:
                 self._end(ticket, ReplicaDied(f"{ATTEMPTS} replicas of {self._model!r} ended with it: {reason}"))
             else:
                 self._queue.push(ticket)
@@ -106,7 +117,8 @@ class Batcher:
         self._pump_soon()
 
     def close(self, error: Callable[[], RequestError]) -> None:
-        """Fail everything that waits or runs."""
+        """Fail everything that waits or runs, or comes from now on."""
+        self._closed = error
         self._alarm.stop()
         while (ticket := self._queue.pop()) is not None:
             self._end(ticket, error())
@@ -251,13 +263,12 @@ class Batcher:
 
     def _wake(self) -> None:
         now = self._clock.now()
-        while (head := self._queue.head()) is not None and head.request.deadline <= now:
-            self._queue.pop()
-            self._end(head, self._late(head))
+        while (late := self._queue.late(now)) is not None:
+            self._end(late, self._late(late))
         if not self.slots and now >= self._without_replica_since + GRACE:
             while (waiting := self._queue.pop()) is not None:
                 self._end(waiting, self._no_replica())
-        if head is not None:
+        if (head := self._queue.head()) is not None:
             self._alarm.set(head.request.deadline)
         for slot in list(self.slots):
             self._watch(slot, now)

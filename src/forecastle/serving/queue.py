@@ -50,6 +50,21 @@ class Queue:
             self._gone -= 1
         return None
 
+    def late(self, now: float) -> Ticket | None:
+        """Take a ticket whose deadline has passed; one that was given more time since it came waits on by its new one.
+
+        Until then it keeps its place: who asked first is served as if nobody had asked after.
+        """
+        while (ticket := self.head()) is not None and self._heap[0][0] <= now:
+            heappop(self._heap)
+            deadline = ticket.request.deadline
+            if deadline <= now:
+                ticket.waiting = False
+                return ticket
+            self._arrivals += 1
+            heappush(self._heap, (deadline, self._arrivals, ticket))
+        return None
+
     def pop(self) -> Ticket | None:
         """Take the ticket with the earliest deadline."""
         ticket = self.head()

@@ -71,6 +71,16 @@ class ServedModel:
         """The model's counters."""
         return self.batcher.stats
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return self.batcher.waiting
+
+    @property
+    def running(self) -> int:
+        """How many requests are with a replica."""
+        return self.batcher.running
+
     def learn(self, info: Info) -> None:
         """Take over what the first ready replica says of the model."""
         if self.info is None:
@@ -127,8 +137,9 @@ class Router:
         batch_delay: float = 0.0,
         queue_size: int = 1000,
         limit: float = 60.0,
+        named: bool = True,
     ) -> ServedModel:
-        """Open a route to a version that has no replica yet; the first one of a name becomes its current one.
+        """Open a route to a version that has no replica yet; ``named``, its name means it, unless it means another.
 
         ``limit`` bounds one prediction, in seconds.
         """
@@ -136,7 +147,8 @@ class Router:
         batcher = Batcher(name, policy=policy, queue=Queue(queue_size), clock=self._clock, limit=limit)
         model = ServedModel(name, version, required, batcher, batch_size, batch_delay)
         self.versions[name, version] = model
-        self.models.setdefault(name, model)
+        if named:
+            self.models.setdefault(name, model)
         return model
 
     def use(self, name: str, version: str) -> None:
@@ -149,13 +161,16 @@ class Router:
         if self.models.get(model.name) is model:
             del self.models[model.name]
 
+    def find(self, name: str, version: str = "") -> ServedModel | None:
+        """Return a version that is served, by default the current one, or None."""
+        return self.versions.get((name, version)) if version else self.models.get(name)
+
     def submit(self, request: Request, done: Done) -> Ticket:
         """Take a request; ``done`` is called once, on the loop, perhaps before this returns. Never raises."""
         ticket = Ticket(request, done, self._clock.now())
-        version = request.version
-        model = self.versions.get((request.model, version)) if version else self.models.get(request.model)
+        model = self.find(request.model, request.version)
         if model is None:
-            ticket.settle(self.unknown(request.model, version))
+            ticket.settle(self.unknown(request.model, request.version))
         elif self.draining:
             ticket.settle(Draining("the server is stopping and takes no new request", retry_after=1.0))
         else:
