@@ -75,7 +75,8 @@ def error_types(error: type[errors.ForecastleError]) -> set[type[errors.Forecast
 def test_every_error_is_in_the_table_with_its_status_and_in_the_tree() -> None:
     table = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE))
     leaves = error_types(errors.RequestError) - {errors.RequestError}
-    assert table == {error.__name__: str(error.status) for error in leaves if error.__module__.startswith("forecastle")}
+    ours = [error for error in leaves if error.__module__ in {errors.__name__, InternalError.__module__}]
+    assert table == {error.__name__: str(error.status) for error in ours}
     for error in error_types(errors.ForecastleError) - {InternalError}:
         if error.__module__ == errors.__name__:
             assert error.__name__ in str(errors.__doc__)

@@ -14,6 +14,8 @@ a traceback, a path of the server or another client's data.
     │   ├── BadArtifact               it is one, but broken, unsafe or inconsistent
     │   ├── InstallFailed             its requirements could not be installed
     │   ├── GenerationFailed          a client's package could not be generated
+    │   ├── ServerNotFound            no server answers where a command looks for one
+    │   ├── RequestRefused            a running server has refused what a command asked for
     │   ├── LoadFailed                the replica could not load it
     │   └── AddressInUse              the port is taken
     └── RequestError                  one request, at the step where it is raised
@@ -22,6 +24,7 @@ a traceback, a path of the server or another client's data.
         ├── ApplicationNotFound 404   route or management: no application of that name
         ├── AlreadyServed       409   management: a model of this name is there
         ├── Conflict            409   management: it contradicts what is registered
+        ├── StoreFailed         503   management: what is registered cannot be read or changed now
         ├── NotLoaded           500   management: the model cannot be loaded
         ├── MethodNotAllowed    405   route: the path exists, the method does not
         ├── SlowRequest         408   read: its head did not arrive in time
@@ -94,6 +97,14 @@ class GenerationFailed(StartError):
     """A client's package could not be generated; the message ends with what the generator said."""
 
 
+class ServerNotFound(StartError):
+    """No server answers where a command looks for one."""
+
+
+class RequestRefused(StartError):
+    """A running server has refused what a command asked for; the message is the server's own."""
+
+
 class LoadFailed(StartError):
     """A replica could not load its model; the message ends with the tail of the replica's output.
 
@@ -142,6 +153,12 @@ class Conflict(RequestError):
     """A change contradicts what is registered."""
 
     status = 409
+
+
+class StoreFailed(RequestError):
+    """The store of what is registered cannot be reached."""
+
+    status = 503
 
 
 class AlreadyServed(RequestError):

@@ -7,6 +7,7 @@ them would be broken. The store makes changes atomic, the controller makes what 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import msgspec
 
@@ -103,6 +104,14 @@ def input_type(text: str) -> str:
     if found is None:
         raise BadInput(f"there is no input type {text[:40]!r}; there are {', '.join(INPUT_TYPES)}")
     return found
+
+
+def settled(spec: ModelSpec) -> ModelSpec:
+    """Return a model as it is registered: a path is found from any folder, and no server waits for it to be ready."""
+    source = spec.source or ""
+    if source and "://" not in source and (path := Path(source)).exists():
+        source = str(path.absolute())
+    return msgspec.structs.replace(spec, source=source, required=False)
 
 
 def register(state: Desired, application: Application) -> Desired:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from forecastle.cluster.controller import Controller
 from forecastle.cluster.prepare import prepared
 from forecastle.cluster.specs import ServerOptions, valid_name
+from forecastle.cluster.threads import in_thread
 from forecastle.errors import AlreadyServed, BadInput, InstallFailed, LoadFailed, NotLoaded, OutOfMemory, StartError
 
 
@@ -38,7 +40,7 @@ class Registry:
         try:
             async with self._turn(name):
                 spec = msgspec.structs.replace(self._options.spec(valid_name(name), str(path)), required=False)
-                spec, artifact = await asyncio.to_thread(prepared, spec, cache=self._options.cache_dir)
+                spec, artifact = await in_thread(partial(prepared, spec, cache=self._options.cache_dir))
                 await self._controller.add(spec, artifact)
         except LoadFailed as error:
             raise (OutOfMemory if error.memory else NotLoaded)(error.message.splitlines()[0]) from None

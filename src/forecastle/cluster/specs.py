@@ -58,13 +58,27 @@ def default_cache_dir() -> Path:
     Raises:
         UsageError: the account has no home folder, and none was named.
     """
-    base = os.environ.get("XDG_CACHE_HOME", "")
+    return _home("XDG_CACHE_HOME", ".cache", "keep downloads in; name a folder with --cache-dir")
+
+
+def cluster_store(name: str) -> Path:
+    """The file in which a cluster keeps what is registered, below ``$XDG_STATE_HOME`` or ``~/.local/state``.
+
+    Raises:
+        UsageError: the name is none, or the account has no home folder.
+    """
+    base = _home("XDG_STATE_HOME", ".local/state", "keep what is registered in; name a file with --store, or 'memory'")
+    return base / "clusters" / valid_name(name) / "state.db"
+
+
+def _home(variable: str, folder: str, purpose: str) -> Path:
+    base = os.environ.get(variable, "")
     if base:
         return Path(base) / "forecastle"
     try:
-        return Path.home() / ".cache" / "forecastle"
+        return Path.home() / folder / "forecastle"
     except RuntimeError:
-        raise UsageError("there is no home folder to keep downloads in; name a folder with --cache-dir") from None
+        raise UsageError(f"there is no home folder to {purpose}") from None
 
 
 class ServerOptions(msgspec.Struct, frozen=True):
@@ -72,7 +86,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
 
     ``replicas`` holds a count by model name, ``requirements`` a file; ``"*"`` is that of those not named. ``max_body``
     is the largest request body. ``drain_timeout`` is how long requests in flight may take to end once the server is
-    told to stop. With ``multi_model``, models below ``model_root`` are loaded and unloaded over HTTP. A ``port`` of 0
+    told to stop. What is registered while the server runs is kept in the ``store``, by default a file of the
+    ``cluster``. With ``multi_model``, models below ``model_root`` are loaded and unloaded over HTTP. A ``port`` of 0
     lets the system choose a free one.
     """
 
@@ -99,6 +114,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
     api_version: str = "1.0.0"
     multi_model: bool = False
     model_root: Path = Path("/opt/ml/models")
+    cluster: str = ""
+    store: str = ""
     cache_dir: Path = msgspec.field(default_factory=default_cache_dir)
 
     def spec(self, name: str, source: str | None) -> ModelSpec:
