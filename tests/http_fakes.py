@@ -36,6 +36,8 @@ class MemoryModel:
         replicas = [ReplicaStatus(i, state) for i, state in enumerate(states or ("ready",))]
         self.info = ModelInfo(name, "1", True, "script", None, "SingleRecord", 3, 7, replicas)
         self.stats = ModelStats()
+        self.generation = 0
+        self.waiting = self.running = 0
 
     def describe(self) -> ModelInfo:
         return self.info
@@ -67,6 +69,9 @@ class MemoryCore:
             ticket.settle(result)
         self.tickets.put(ticket)
         return ticket
+
+    def find(self, name: str, version: str = "") -> MemoryModel | None:
+        return self.versions.get((name, version)) if version else self.models.get(name)
 
     @property
     def versions(self) -> dict[tuple[str, str], MemoryModel]:

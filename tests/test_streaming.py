@@ -102,7 +102,8 @@ def test_a_stream_that_fails_on_the_way_is_seen_to_have_failed(tmp_path: Path) -
         assert json.loads(last.partition("data: ")[2])["type"] == "PredictionFailed"
         assert "RuntimeError: broke at five" in last
         assert client.post("/invocations", content="3").status_code == 200
-        assert 'forecastle_model_broken_total{model="m"} 2.0' in httpx.get(f"{server.management}/metrics").text
+        metrics = httpx.get(f"{server.management}/metrics").text
+        assert 'forecastle_model_broken_total{model="m",version="1"} 2.0' in metrics
         assert "without completing" not in server.log
 
 

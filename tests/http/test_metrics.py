@@ -62,19 +62,19 @@ def test_the_cores_counters_and_histograms_are_shown(management: httpx.Client, c
         stats.batch_sizes.observe(size)
     stats.queue_seconds.observe(0.003)
     samples = _scrape(management)
-    assert _value(samples, "forecastle_model_requests_total", model="resnet-18") == 7
-    assert _value(samples, "forecastle_model_answered_total", model="resnet-18") == 4
-    assert _value(samples, "forecastle_model_cancelled_total", model="resnet-18") == 1
-    assert _value(samples, "forecastle_model_errors_total", model="resnet-18", type="BadInput") == 1
+    assert _value(samples, "forecastle_model_requests_total", model="resnet-18", version="1") == 7
+    assert _value(samples, "forecastle_model_answered_total", model="resnet-18", version="1") == 4
+    assert _value(samples, "forecastle_model_cancelled_total", model="resnet-18", version="1") == 1
+    assert _value(samples, "forecastle_model_errors_total", model="resnet-18", version="1", type="BadInput") == 1
     bucket = "forecastle_batch_size_bucket"
-    assert _value(samples, bucket, model="resnet-18", le="1.0") == 1
-    assert _value(samples, bucket, model="resnet-18", le="256.0") == 3
-    assert _value(samples, bucket, model="resnet-18", le="+Inf") == 4
-    assert _value(samples, "forecastle_batch_size_sum", model="resnet-18") == 505
-    assert _value(samples, "forecastle_queue_seconds_count", model="resnet-18") == 1
-    assert _value(samples, "forecastle_predict_seconds_count", model="resnet-18") == 0
-    assert _value(samples, "forecastle_replicas", model="resnet-18", state="ready") == 1
-    assert _value(samples, "forecastle_replicas", model="resnet-18", state="failed") == 0
+    assert _value(samples, bucket, model="resnet-18", version="1", le="1.0") == 1
+    assert _value(samples, bucket, model="resnet-18", version="1", le="256.0") == 3
+    assert _value(samples, bucket, model="resnet-18", version="1", le="+Inf") == 4
+    assert _value(samples, "forecastle_batch_size_sum", model="resnet-18", version="1") == 505
+    assert _value(samples, "forecastle_queue_seconds_count", model="resnet-18", version="1") == 1
+    assert _value(samples, "forecastle_predict_seconds_count", model="resnet-18", version="1") == 0
+    assert _value(samples, "forecastle_replicas", model="resnet-18", version="1", state="ready") == 1
+    assert _value(samples, "forecastle_replicas", model="resnet-18", version="1", state="failed") == 0
     assert ("process_resident_memory_bytes", frozenset()) in samples
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.types import Receive, Scope, Send
 
 from forecastle.cluster.registry import Registry
-from forecastle.http import mms, multi_model, sagemaker
+from forecastle.http import clipper, mms, multi_model, sagemaker
+from forecastle.http.clipper_metrics import clipper_metrics_route
+from forecastle.http.contract import Contract
 from forecastle.http.core import Core
 from forecastle.http.description import description_routes
+from forecastle.http.forms import MULTIPART
 from forecastle.http.health import health_routes
 from forecastle.http.pages import Pages
 from forecastle.http.predict import Predictions
 from forecastle.http.stats import HttpStats
+from forecastle.serving.application import ServedApplication
 
+NO_APPLICATIONS: Mapping[str, ServedApplication] = {}
 TITLE, VERSION = "Model Serving Apis", "1.0.0"
 """What MMS calls its API, and so the packages of its generated clients."""
 
@@ -22,7 +29,8 @@ class InferenceApp:
 
     ``timeout`` is in seconds and bounds a request from its first byte to its answer; ``max_body`` is in bytes. Models
     may come and go while it runs: it looks them up in the core for each request. A ``registry`` lets them do so over
-    HTTP, as SageMaker's multi-model endpoints do. ``title`` and ``version`` are those of its description.
+    HTTP, as SageMaker's multi-model endpoints do. ``applications`` may come and go likewise; they go before models of
+    their name. ``title`` and ``version`` are those of its description.
     """
 
     def __init__(
@@ -33,6 +41,7 @@ class InferenceApp:
         timeout: float,
         max_body: int,
         registry: Registry | None = None,
+        applications: Mapping[str, ServedApplication] = NO_APPLICATIONS,
         title: str = TITLE,
         version: str = VERSION,
     ) -> None:
@@ -41,8 +50,11 @@ class InferenceApp:
             *health_routes(core),
             sagemaker.execution_parameters(core),
             *description_routes(core, title=title, version=version),
+            clipper_metrics_route(core, applications),
         ]
-        contracts = [mms.CONTRACT, sagemaker.CONTRACT]
+        self._applications = applications
+        self._predict, self._update = clipper.contracts(applications)
+        contracts = [mms.CONTRACT, sagemaker.CONTRACT, self._update]
         self._multi_model = registry is not None
         if registry is not None:
             routes += multi_model.routes(registry)
@@ -52,7 +64,9 @@ class InferenceApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         path: str = scope.get("path", "")
-        if path == sagemaker.INVOCATIONS:
+        if self._applications and (contract := self._of_application(path, scope)) is not None:
+            await self._predictions.answer(contract, scope, receive, send)
+        elif path == sagemaker.INVOCATIONS:
             await self._predictions.answer(sagemaker.CONTRACT, scope, receive, send)
         elif path.endswith(mms.SUFFIX) and path.count("/") == 2:
             await self._predictions.answer(mms.CONTRACT, scope, receive, send)
@@ -60,3 +74,21 @@ class InferenceApp:
             await self._predictions.answer(multi_model.CONTRACT, scope, receive, send)
         else:
             await self._pages(scope, receive, send)
+
+    def _of_application(self, path: str, scope: Scope) -> Contract | None:
+        """Return the contract of a path that belongs to an application; Clipper allows a slash at its end."""
+        name, _, what = path[1:].rstrip("/").partition("/")
+        if name not in self._applications:
+            return None
+        if what == "update":
+            return self._update
+        if what == "predict" and not _is_form(scope):
+            return self._predict
+        return None
+
+
+def _is_form(scope: Scope) -> bool:
+    """Whether the body is a form, which is how MMS's clients send pictures."""
+    return any(
+        name == b"content-type" and value[:19].lower() == MULTIPART.encode() for name, value in scope.get("headers", ())
+    )

@@ -26,6 +26,14 @@ class Model(Protocol):
     def stats(self) -> ModelStats:
         """Its counters."""
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+
+    @property
+    def running(self) -> int:
+        """How many requests are with a replica."""
+
     def describe(self) -> ModelInfo:
         """Its state now."""
 

@@ -35,16 +35,21 @@ class InternalError(RequestError):
 def error_reply(error: RequestError, request_id: str) -> tuple[int, Headers, bytes]:
     """Return status, headers and body of the reply to a request that failed with ``error``."""
     body = msgspec.json.encode(ErrorBody(error.status, error.type, error.message, request_id))
+    return error.status, error_headers(error, request_id, len(body)), body
+
+
+def error_headers(error: RequestError, request_id: str, length: int) -> Headers:
+    """Return the headers of such a reply, whose body is so many bytes of JSON."""
     headers = [
         (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
+        (b"content-length", b"%d" % length),
         (b"x-request-id", request_id.encode("ascii")),
     ]
     if error.retry_after is not None:
         headers.append((b"retry-after", b"%d" % max(1, math.ceil(error.retry_after))))
     if isinstance(error, MethodNotAllowed) and error.allowed:
         headers.append((b"allow", error.allowed.encode("ascii")))
-    return error.status, headers, body
+    return headers
 
 
 def named(names: Collection[str]) -> str:

@@ -1,6 +1,8 @@
-"""The management application: metrics, health and the list of models."""
+"""The management application: metrics, health, the list of models, and whatever routes change what is served."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from starlette.requests import Request
@@ -12,17 +14,26 @@ from forecastle.http.health import health_routes
 from forecastle.http.metrics import metrics_route
 from forecastle.http.pages import Pages
 from forecastle.http.stats import HttpStats
+from forecastle.serving.application import ServedApplication
+
+NO_APPLICATIONS: Mapping[str, ServedApplication] = {}
 
 
-def management_app(core: Core, stats: HttpStats) -> Pages:
+def management_app(
+    core: Core,
+    stats: HttpStats,
+    *,
+    applications: Mapping[str, ServedApplication] = NO_APPLICATIONS,
+    routes: Sequence[Route] = (),
+) -> Pages:
     """What the management port serves. ``stats`` are those of the inference application, which ``/metrics`` shows.
 
     Requests to the management port itself are not counted there.
     """
 
     async def models(_: Request) -> Response:
-        listed = [model.describe() for model in core.models.values()]
+        listed = [model.describe() for model in core.versions.values()]
         return Response(msgspec.json.encode(listed), media_type="application/json")
 
-    routes = [*health_routes(core), Route("/models", models), metrics_route(core, stats)]
-    return Pages(routes, HttpStats())
+    own = [*health_routes(core), Route("/models", models), metrics_route(core, stats, applications)]
+    return Pages([*own, *routes], HttpStats())

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
+from forecastle.http.contract import Contract, RequestHeaders, one, require_post
 from forecastle.http.core import Core
 from forecastle.http.forms import MULTIPART, URLENCODED, split_multipart, split_urlencoded
-from forecastle.http.predict import Contract, RequestHeaders, require_post
 from forecastle.messages import Part, Response
 
 SUFFIX = "/predict"
@@ -59,4 +59,4 @@ def body(response: Response) -> bytes:
     return response.body
 
 
-CONTRACT = Contract("/{name}/predict", model, parts, body)
+CONTRACT = Contract("/{name}/predict", model, one(parts), body)

@@ -15,8 +15,8 @@ from forecastle.cluster.registry import Registry
 from forecastle.errors import BadInput, ModelNotFound
 from forecastle.http import sagemaker
 from forecastle.http.body import read_body
+from forecastle.http.contract import Contract, RequestHeaders, one, require_post
 from forecastle.http.core import Core
-from forecastle.http.predict import Contract, RequestHeaders, require_post
 
 PREFIX = "/models/"
 SUFFIX = "/invoke"
@@ -48,7 +48,7 @@ def model(core: Core, scope: Scope, _: RequestHeaders) -> str:
     return name
 
 
-CONTRACT = Contract("/models/{name}/invoke", model, sagemaker.parts, sagemaker.body)
+CONTRACT = Contract("/models/{name}/invoke", model, one(sagemaker.parts), sagemaker.body)
 
 
 def routes(registry: Registry) -> list[Route]:

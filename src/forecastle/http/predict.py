@@ -11,26 +11,22 @@ import logging
 import math
 import re
 import time
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
-from forecastle.errors import BadInput, BadOutput, MethodNotAllowed, RequestError
+from forecastle.errors import BadInput, BadOutput, RequestError
 from forecastle.http.body import check_declared, linger, read_body
+from forecastle.http.contract import Call, Contract, RequestHeaders
 from forecastle.http.core import Core
-from forecastle.http.errors import Headers, InternalError, error_reply
+from forecastle.http.errors import Headers, InternalError
 from forecastle.http.exchange import Exchange
 from forecastle.http.lateness import Lateness
 from forecastle.http.request_id import request_id
 from forecastle.http.stats import HttpStats
 from forecastle.http.stream import stream
-from forecastle.messages import Part, Pieces, Request, Response
+from forecastle.messages import Pieces, Response
 from forecastle.serving.ticket import Result
-
-RequestHeaders = Mapping[bytes, bytes]
-"""By lower-case name; what came several times is joined by commas."""
 
 TIMEOUT_HEADER = "X-Forecastle-Timeout"
 """The client's own limit for its request, in seconds as a decimal; it can only shorten the server's."""
@@ -39,20 +35,6 @@ _SECONDS = re.compile(rb"(\d{1,20}(\.\d{1,20})?)([eE][+-]?\d{1,3})?")
 _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,255}")
 
 log = logging.getLogger(__name__)
-
-
-class Contract(NamedTuple):
-    """How one wire contract puts predictions into HTTP.
-
-    ``route`` is its template in the route table. ``model`` names the model that is asked, and raises what makes the
-    request none for this contract; ``parts`` makes the parts of body and content type, or raises ``BadInput``;
-    ``body`` makes the reply's body of an answer.
-    """
-
-    route: str
-    model: Callable[[Core, Scope, RequestHeaders], str]
-    parts: Callable[[bytes, str], list[Part]]
-    body: Callable[[Response], bytes]
 
 
 class Predictions:
@@ -90,12 +72,12 @@ class Predictions:
             else:
                 body = response.body
         except RequestError as error:
-            status, reply, body = error_reply(error, id_)
+            status, reply, body = contract.fail(error, id_)
             closing = not exchange.read and (status == 413 or exchange.expired or b"expect" in headers)
             self._stats.count_error(contract.route, error.type)
         except Exception:
             log.exception("request %s to %s failed inside the server", id_, scope["path"])
-            status, reply, body = error_reply(InternalError(), id_)
+            status, reply, body = contract.fail(InternalError(), id_)
             self._stats.count_error(contract.route, InternalError.__name__)
         self._stats.count(contract.route, model, status)
         try:
@@ -115,6 +97,7 @@ class Predictions:
     async def _predict(
         self, contract: Contract, model: str, headers: RequestHeaders, id_: str, exchange: Exchange
     ) -> Response:
+        accepted = exchange.deadline - self._timeout
         timeout = headers.get(b"x-forecastle-timeout")
         if timeout is not None:
             exchange.deadline -= self._timeout - min(self._timeout, parse_timeout(timeout))
@@ -123,16 +106,9 @@ class Predictions:
         try:
             data = await read_body(exchange.receive, self._max_body)
             exchange.read = True
-            request = Request(
-                id_,
-                model,
-                contract.parts(data, headers.get(b"content-type", b"").decode("latin-1")),
-                headers.get(b"accept", b"").decode("latin-1") or "*/*",
-                exchange.deadline,
-                {key.decode("latin-1"): value.decode("latin-1") for key, value in headers.items() if key[:2] == b"x-"},
-            )
+            call = Call(id_, model, data, headers, accepted, exchange.deadline)
             future: asyncio.Future[Result] = exchange.loop.create_future()
-            exchange.submitted(self._core.submit(request, partial(_settle, future)))
+            exchange.submitted(contract.submit(self._core, call, partial(_settle, future)))
             result = await future
         except asyncio.CancelledError:
             raise exchange.interrupted() from None
@@ -153,16 +129,6 @@ class Predictions:
         if response.headers:
             reply += [(name.encode("ascii"), value.encode("ascii")) for name, value in response.headers.items()]
         return reply
-
-
-def require_post(scope: Scope) -> None:
-    """Refuse another method on a path that exists.
-
-    Raises:
-        MethodNotAllowed: the method is not POST.
-    """
-    if scope["method"] != "POST":
-        raise MethodNotAllowed(f"{scope['path']} takes POST, this was {scope['method']}", allowed="POST")
 
 
 def parse_timeout(value: bytes) -> float:

@@ -15,10 +15,10 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from forecastle.errors import BadInput
+from forecastle.http.contract import Contract, RequestHeaders, one, require_post
 from forecastle.http.core import Core
 from forecastle.http.errors import named
 from forecastle.http.forms import MULTIPART, split_multipart
-from forecastle.http.predict import Contract, RequestHeaders, require_post
 from forecastle.messages import Part, Response
 
 INVOCATIONS = "/invocations"
@@ -78,7 +78,7 @@ def body(response: Response) -> bytes:
     return response.body
 
 
-CONTRACT = Contract(INVOCATIONS, model, parts, body)
+CONTRACT = Contract(INVOCATIONS, model, one(parts), body)
 
 
 def execution_parameters(core: Core) -> Route:
