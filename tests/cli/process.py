@@ -43,7 +43,12 @@ class Server:
         self.process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**clean, "XDG_CACHE_HOME": str(folder / "cache"), **environment},
+            env={
+                **clean,
+                "XDG_CACHE_HOME": str(folder / "cache"),
+                "XDG_STATE_HOME": str(folder / "state"),
+                **environment,
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

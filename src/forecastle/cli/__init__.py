@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, Parameter
 
-from forecastle.cli import build, check, client, env, sources
+from forecastle.cli import app as applications
+from forecastle.cli import build, check, client, env, model, sources
 from forecastle.cli.export import export
 from forecastle.cli.inspect import inspect
 from forecastle.cli.serve import serve
+from forecastle.cli.status import status, top
 from forecastle.errors import StartError, UsageError
 
 _EXAMPLES = """\
@@ -23,6 +25,9 @@ forecastle serve shipping=shipping.py         # a Python file with hooks
 forecastle serve resnet-18=resnet-18.zip      # an MMS archive
 forecastle serve iris=iris.onnx --replicas 2  # ONNX, in two processes
 forecastle serve                              # the installed hook packages
+forecastle serve --cluster prod               # what is registered, and deployed while it runs
+forecastle model deploy iris=iris.onnx        # a model of a running server
+forecastle app register flowers --link iris --slo 100ms --default -1
 ```
 """
 
@@ -38,6 +43,10 @@ app = App(
 app.command(serve)
 app.command(export)
 app.command(inspect)
+app.command(applications.app)
+app.command(model.app)
+app.command(status)
+app.command(top)
 app.command(env.app)
 app.command(build.app)
 app.command(check.app)

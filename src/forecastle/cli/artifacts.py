@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from rich.progress import Progress as Bars
 
 from forecastle.cluster.prepare import prepared
 from forecastle.cluster.specs import ModelSpec
+from forecastle.cluster.threads import in_thread
 from forecastle.models.artifact import Artifact
 from forecastle.models.progress import Progress, silent
 
@@ -29,28 +28,12 @@ async def find(specs: Sequence[ModelSpec], cache: Path) -> Found:
     Raises:
         StartError: a source cannot be found, recognised or unpacked, or its requirements cannot be installed.
     """
-    loop = asyncio.get_running_loop()
-    found: asyncio.Future[Found] = loop.create_future()
 
-    def settle(result: Found | Exception) -> None:
-        if found.done():
-            return
-        if isinstance(result, Exception):
-            found.set_exception(result)
-        else:
-            found.set_result(result)
+    def work() -> Found:
+        with shown() as progress:
+            return [_open(spec, cache, progress) for spec in specs]
 
-    def work() -> None:
-        try:
-            with shown() as progress:
-                result: Found | Exception = [_open(spec, cache, progress) for spec in specs]
-        except Exception as error:  # noqa: BLE001 -- raised again where the result is awaited
-            result = error
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the wish to know
-            loop.call_soon_threadsafe(settle, result)
-
-    threading.Thread(target=work, name="artifacts", daemon=True).start()
-    return await found
+    return await in_thread(work)
 
 
 def _open(spec: ModelSpec, cache: Path, progress: Progress) -> tuple[ModelSpec, Artifact]:
@@ -76,3 +59,13 @@ def shown() -> Iterator[Progress]:
             bars.update(tasks[activity], completed=done, total=total)
 
         yield show
+
+
+@contextlib.contextmanager
+def waiting(activity: str) -> Iterator[None]:
+    """A sign of life on a terminal while something takes as long as it takes."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(activity):
+        yield

@@ -15,15 +15,23 @@ import uvloop
 
 from forecastle.cli import artifacts, client, logs, table, values
 from forecastle.client.generate import FOLDER, generate
+from forecastle.cluster.applications import Applications
 from forecastle.cluster.controller import Controller
+from forecastle.cluster.management import Management
+from forecastle.cluster.registered import RegisteredModels
 from forecastle.cluster.registry import Registry
-from forecastle.cluster.specs import ModelSpec, ServerOptions
+from forecastle.cluster.specs import ModelSpec, ServerOptions, cluster_store
+from forecastle.cluster.store import open_store
+from forecastle.errors import RequestError, StartError
 from forecastle.http import swagger
 from forecastle.http.app import InferenceApp
+from forecastle.http.clipper_admin import admin_routes
+from forecastle.http.control import control_routes
 from forecastle.http.management import management_app
 from forecastle.http.metrics_writer import WRITERS, MetricsWriter
 from forecastle.http.server import HttpServer
 from forecastle.http.stats import HttpStats
+from forecastle.serving.clock import LoopClock
 from forecastle.serving.router import Router
 
 logger = logging.getLogger(__name__)
@@ -60,19 +68,31 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec], language: str 
     controller = Controller(router)
     stats = HttpStats()
     registry = Registry(controller, options) if options.multi_model else None
-    router.may_be_empty = options.multi_model
+    router.may_be_empty = not specs
+    store = open_store(options.store or cluster_store(options.cluster or "default"))
+    applications = Applications(router, LoopClock(loop), store)
+    registered = Management(store, applications, RegisteredModels(controller, router, options))
     app = InferenceApp(
         router,
         stats,
         timeout=options.timeout,
         max_body=options.max_body,
         registry=registry,
+        applications=applications.served,
         title=options.api_title,
         version=options.api_version,
     )
     inference = HttpServer(app, options.host, options.port)
+    defaults = options.spec("model", "")
+    routes = [
+        *admin_routes(registered, router, defaults),
+        *control_routes(registered, router, applications.served, defaults),
+    ]
     management = HttpServer(
-        management_app(router, stats), options.management_host, options.management_port, option="--management-port"
+        management_app(router, stats, applications=applications.served, routes=routes),
+        options.management_host,
+        options.management_port,
+        option="--management-port",
     )
     stop = _stop_on_signals(loop, controller)
     drain = _MANAGEMENT_DRAIN
@@ -82,7 +102,7 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec], language: str 
         await inference.start()
         await management.start()
         logger.info("listening on port %d, loading %s", inference.port, ", ".join(spec.name for spec in specs))
-        if await _unless(stop, _load(controller, options, specs)):
+        if await _unless(stop, _load(controller, registered, options, specs)):
             _collect_rarely()
             if language:
                 await _generate(router, options, inference.port, language)
@@ -95,6 +115,7 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec], language: str 
     finally:
         router.draining = True
         await inference.stop(drain)
+        await registered.stop()
         await controller.stop()
         await management.stop(_MANAGEMENT_DRAIN)
         if writer is not None and writing is not None:
@@ -121,8 +142,14 @@ def _collect_rarely() -> None:
     gc.set_threshold(20_000, 50, 1_000)
 
 
-async def _load(controller: Controller, options: ServerOptions, specs: Sequence[ModelSpec]) -> None:
+async def _load(
+    controller: Controller, registered: Management, options: ServerOptions, specs: Sequence[ModelSpec]
+) -> None:
     await controller.start(await artifacts.find(specs, options.cache_dir))
+    try:
+        await registered.start()
+    except RequestError as error:
+        raise StartError(error.message) from None
 
 
 def _announce(router: Router, inference: str, management: str) -> None:

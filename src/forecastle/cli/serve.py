@@ -55,6 +55,8 @@ def serve(
     api_version: str = _DEFAULTS.api_version,
     multi_model: bool = False,
     model_root: Path = _DEFAULTS.model_root,
+    cluster: str = "",
+    store: str = "",
     cache_dir: Path | None = None,
 ) -> int:
     """Serve models over HTTP until SIGTERM or Ctrl-C.
@@ -93,6 +95,10 @@ def serve(
         api_version: The version in the API's description.
         multi_model: Load and unload models over HTTP, as SageMaker's multi-model endpoints do.
         model_root: The directory that those models lie in.
+        cluster: The name under which registered applications and models are kept, and found again by the next server
+            (default: default). A server of a named cluster needs no model to start with.
+        store: Where they are kept instead: a file for SQLite, redis://HOST:PORT/DB for servers that share them, or
+            memory.
         cache_dir: Where downloads and unpacked archives are kept (default: ~/.cache/forecastle).
     """
     options = ServerOptions(
@@ -119,6 +125,8 @@ def serve(
         api_version=api_version,
         multi_model=multi_model,
         model_root=model_root,
+        cluster=cluster,
+        store=store,
         cache_dir=default_cache_dir() if cache_dir is None else cache_dir.expanduser(),
     )
     return run.serve(checked(options), specs(models, options, sources.locate(config)))
@@ -134,7 +142,8 @@ def specs(models: tuple[str, ...], options: ServerOptions, file: Path | None) ->
         found = [options.spec(*parse_model(text)) for text in models]
     else:
         found = sources.models(file, options) if file else []
-    found = distinct(found) or ([] if options.multi_model else [_unnamed(options)])
+    empty = options.multi_model or options.cluster or options.store
+    found = distinct(found) or ([] if empty else [_unnamed(options)])
     names = [spec.name for spec in found]
     for option in ("replicas", "requirements"):
         for name in getattr(options, option):

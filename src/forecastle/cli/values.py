@@ -38,6 +38,14 @@ def count(text: str) -> int:
     return number
 
 
+def whole(text: str) -> int:
+    """A whole number of at least zero."""
+    number = _integer(text)
+    if number is None or number < 0:
+        raise ValueError(f"{text!r} is not a number of replicas: expected a whole number of at least 0")
+    return number
+
+
 def delay(text: str) -> float:
     """A duration in seconds that may be 0: ``2ms``, ``0.5s``, ``1.5`` (seconds), ``2m``, ``1h``."""
     match = _NUMBER_AND_UNIT.fullmatch(text)
@@ -62,6 +70,23 @@ def size(text: str) -> int:
     number = int(float(match[1]) * _BYTES[unit])
     if number < 1:
         raise ValueError(f"{text!r} is no size at all: expected at least one byte")
+    return number
+
+
+def room(text: str) -> int:
+    """A number of bytes that may be 0, written as for ``size``."""
+    return 0 if text.strip() == "0" else size(text)
+
+
+def batch_size(text: str) -> int:
+    """How many requests are predicted together at the most; -1 for as many as pay and are in time."""
+    if text.strip() == "-1":
+        return -1
+    number = _integer(text)
+    if number is None or number < 1:
+        raise ValueError(
+            f"{text!r} is not a batch size: expected a whole number of at least 1, or -1 for an adaptive one"
+        )
     return number
 
 
@@ -140,6 +165,32 @@ def files(items: Iterable[str]) -> list[NameFile]:
             raise ValueError(f"there is no file {path!r}: expected one of requirements, for instance requirements.txt")
         found.append(NameFile((valid_name(name) if equals else "*", str(absolute))))
     return found
+
+
+class Option(tuple[str, "float | str | dict[str, float]"]):
+    """The name and the value of an option of a policy; a class of its own for the help page, which shows its name."""
+
+    __slots__ = ()
+
+
+def policy_options(items: Iterable[str]) -> list[Option]:
+    """Options of a policy from ``NAME=VALUE``; a value is a number, a word, or ``MODEL:NUMBER,MODEL:NUMBER``."""
+    found: list[Option] = []
+    for item in items:
+        name, equals, text = item.partition("=")
+        if not equals or not name or not text:
+            raise ValueError(f"{item!r} is not an option of a policy: expected NAME=VALUE, for instance epsilon=0.1")
+        found.append(Option((name, _option(text))))
+    return found
+
+
+def _option(text: str) -> float | str | dict[str, float]:
+    try:
+        if ":" in text:
+            return {name: float(number) for name, _, number in (part.rpartition(":") for part in text.split(","))}
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _integer(text: str) -> int | None:
