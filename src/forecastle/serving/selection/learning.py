@@ -32,7 +32,7 @@ class EpsilonGreedyOptions(Options, frozen=True):
     """
 
     epsilon: Share = 0.1
-    memory: Annotated[float, msgspec.Meta(ge=1)] = 100.0
+    memory: Annotated[float, msgspec.Meta(ge=1)] = 30.0
     scale: Scale = 0.0
 
 
@@ -42,9 +42,9 @@ class Exp3Options(Options, frozen=True):
     ``scale`` as in epsilon_greedy.
     """
 
-    rate: Rate = 0.02
+    rate: Rate = 0.05
     explore: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.1
-    share: Share = 0.001
+    share: Share = 0.0005
     scale: Scale = 0.0
 
 
@@ -52,7 +52,7 @@ class Exp4Options(Options, frozen=True):
     """``rate`` of learning, ``share`` of all weight that each feedback evens out, ``scale`` as in the others."""
 
     rate: Rate = 0.1
-    share: Share = 0.001
+    share: Share = 0.01
     scale: Scale = 0.0
 
 
