@@ -26,12 +26,13 @@ def parsed(*arguments: str) -> dict[str, Any]:
 def test_a_flag_wins_over_the_environment_it_over_the_file_it_over_the_default(
     monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    assert parsed()["batch_size"] == 32
+    assert parsed()["batch_size"] == -1
     (folder / "forecastle.toml").write_text("batch_size = 3\n")
     assert parsed()["batch_size"] == 3
     monkeypatch.setenv("FORECASTLE_BATCH_SIZE", "4")
     assert parsed()["batch_size"] == 4
     assert parsed("--batch-size", "5")["batch_size"] == 5
+    assert parsed("--batch-size", "-1")["batch_size"] == -1
 
 
 def test_every_option_is_a_flag_a_variable_and_a_key_of_the_file(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

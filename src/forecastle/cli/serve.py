@@ -19,6 +19,7 @@ PLUGINS = "inference_server"
 _DEFAULTS = ServerOptions(cache_dir=Path())
 
 _Port = Annotated[int, Parameter(converter=sources.reads(values.port))]
+_BatchSize = Annotated[int, Parameter(converter=sources.reads(values.batch_size))]
 _Count = Annotated[int, Parameter(converter=sources.reads(values.count))]
 _Delay = Annotated[float, Parameter(converter=sources.reads(values.delay), show_default="{:g}s".format)]
 _Duration = Annotated[float, Parameter(converter=sources.reads(values.duration), show_default="{:g}s".format)]
@@ -39,7 +40,7 @@ def serve(
     replicas: _Replicas | None = None,
     requirements: _Files | None = None,
     engine: Engine = "auto",
-    batch_size: _Count = _DEFAULTS.batch_size,
+    batch_size: _BatchSize = _DEFAULTS.batch_size,
     batch_delay: _Delay = _DEFAULTS.batch_delay,
     timeout: _Duration = _DEFAULTS.timeout,
     max_body: _Size = _DEFAULTS.max_body,
@@ -79,7 +80,7 @@ def serve(
             model, FILE for all; may be repeated.
         engine: What runs MMS archives: onnx, mxnet (installed in an environment of its own), or auto, which is onnx
             wherever that can.
-        batch_size: The most requests that are predicted together.
+        batch_size: The most requests that are predicted together; -1 for as many as pay and are in time.
         batch_delay: How long a free replica waits for a batch to fill: 2ms, 0.5s.
         timeout: The longest a request may take.
         max_body: The largest request body: 25MB, 16MiB.

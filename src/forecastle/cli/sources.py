@@ -26,7 +26,7 @@ _MODEL_KEYS: dict[str, Callable[[str], Any]] = {
     "source": str,
     "version": valid_name,
     "replicas": values.count,
-    "batch_size": values.count,
+    "batch_size": values.batch_size,
     "batch_delay": values.delay,
     "timeout": values.duration,
     "queue_size": values.count,

@@ -25,20 +25,21 @@ _FILE_SUFFIXES = (".py", ".zip", ".model", ".tar", ".gz", ".tgz", *ENDINGS)
 class ModelSpec(msgspec.Struct, frozen=True):
     """One model to serve: ``source`` is what the user typed, or None for the installed hook plugins.
 
-    ``batch_size`` is the most requests predicted together, ``batch_delay`` how long a free replica waits for more of
-    them (0: not at all). ``timeout`` bounds one request from accept to answer, ``start_timeout`` the loading of one
-    replica. ``queue_size`` is the most requests that wait. A server is ready when every ``required`` model is.
-    ``requirements`` are lines as in a requirements.txt (``-r FILE`` among them) for an environment of the model's own,
-    besides those of its artifact; ``python`` is the interpreter of its replicas, empty for the server's. ``service`` is
-    the MMS service class that it is served with; empty for that of its archive, if it has one. ``input_type`` is what
-    applications send it, empty for any; ``labels`` are the user's own.
+    ``batch_size`` is the most requests predicted together, -1 for as many as pay and are in time; ``batch_delay`` is
+    how long a free replica waits for more of them (0: not at all). ``timeout`` bounds one request from accept to
+    answer, ``start_timeout`` the loading of one replica. ``queue_size`` is the most requests that wait. A server is
+    ready when every ``required`` model is. ``requirements`` are lines as in a requirements.txt (``-r FILE`` among
+    them) for an environment of the model's own, besides those of its artifact; ``python`` is the interpreter of its
+    replicas, empty for the server's. ``service`` is the MMS service class that it is served with; empty for that of
+    its archive, if it has one. ``input_type`` is what applications send it, empty for any; ``labels`` are the user's
+    own.
     """
 
     name: str
     source: str | None
     version: str = "1"
     replicas: int = 1
-    batch_size: int = 32
+    batch_size: int = -1
     batch_delay: float = 0.0
     timeout: float = 60.0
     queue_size: int = 1000
@@ -98,7 +99,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
     replicas: dict[str, int] = {}
     requirements: dict[str, str] = {}
     engine: str = "auto"
-    batch_size: int = 32
+    batch_size: int = -1
     batch_delay: float = 0.0
     timeout: float = 60.0
     max_body: int = 25_000_000

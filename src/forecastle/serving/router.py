@@ -13,13 +13,20 @@ from forecastle.errors import Draining, ModelNotFound
 from forecastle.messages import Request
 from forecastle.models.signature import Signature
 from forecastle.replica.wire import Info
+from forecastle.serving.adaptive import AdaptiveBatch
 from forecastle.serving.batcher import Batcher
 from forecastle.serving.clock import Clock, LoopClock
-from forecastle.serving.policy import FixedBatch
+from forecastle.serving.policy import BatchPolicy, FixedBatch
 from forecastle.serving.queue import Queue
 from forecastle.serving.slot import Slot
 from forecastle.serving.stats import ModelStats
 from forecastle.serving.ticket import Done, Ticket
+
+ADAPTIVE = -1
+"""The batch size that says: as many as pay, and as are answered in time."""
+
+APART_SIZE = 32
+"""The most requests that an adaptive batch holds of a model that predicts them one at a time."""
 
 PING_SECONDS = 1.0
 """How long ``/ping`` waits for a ``ping_fn``; a replica that is busy or slow counts as it last said."""
@@ -84,7 +91,7 @@ class ServedModel:
     def learn(self, info: Info) -> None:
         """Take over what the first ready replica says of the model."""
         if self.info is None:
-            self.batcher.policy = FixedBatch(self.batch_size, self.batch_delay, together=info.together)
+            self.batcher.policy = _policy(self.batch_size, self.batch_delay, together=info.together)
         self.info = info
 
     @property
@@ -133,7 +140,7 @@ class Router:
         *,
         version: str = "1",
         required: bool = True,
-        batch_size: int = 32,
+        batch_size: int = ADAPTIVE,
         batch_delay: float = 0.0,
         queue_size: int = 1000,
         limit: float = 60.0,
@@ -141,9 +148,9 @@ class Router:
     ) -> ServedModel:
         """Open a route to a version that has no replica yet; ``named``, its name means it, unless it means another.
 
-        ``limit`` bounds one prediction, in seconds.
+        ``limit`` bounds one prediction, in seconds; ``batch_size`` is ``ADAPTIVE`` or the most requests of a batch.
         """
-        policy = FixedBatch(batch_size, batch_delay)
+        policy = _policy(batch_size, batch_delay, together=True)
         batcher = Batcher(name, policy=policy, queue=Queue(queue_size), clock=self._clock, limit=limit)
         model = ServedModel(name, version, required, batcher, batch_size, batch_delay)
         self.versions[name, version] = model
@@ -210,6 +217,13 @@ class Router:
                 batcher.ping(slot, partial(_resolve, pong))
             await asyncio.wait(pongs, timeout=PING_SECONDS)
         return self.troubles()
+
+
+def _policy(batch_size: int, batch_delay: float, *, together: bool) -> BatchPolicy:
+    """Return the policy of a batch size; what a model predicts one at a time gains nothing by an adaptive one."""
+    if batch_size != ADAPTIVE:
+        return FixedBatch(batch_size, batch_delay, together=together)
+    return AdaptiveBatch(delay=batch_delay) if together else FixedBatch(APART_SIZE, batch_delay, together=False)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:
