@@ -53,7 +53,7 @@ from typing import ClassVar
 class ForecastleError(Exception):
     """The root. Catch it to catch everything Forecastle raises on purpose."""
 
-    status: ClassVar[int] = 500
+    status: int = 500
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -250,9 +250,16 @@ class BadInput(RequestError):
 
 
 class PredictionFailed(RequestError):
-    """A hook raised; the message is the exception's class and text, the traceback is in the log."""
+    """A hook raised; the message is the exception's class and text, the traceback is in the log.
+
+    The code of a handler may end its request with a ``status`` of its own.
+    """
 
     status = 500
+
+    def __init__(self, message: str, *, status: int = 500, retry_after: float | None = None) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.status = status
 
 
 class BadOutput(RequestError):
@@ -277,6 +284,12 @@ def _tree(root: type[RequestError]) -> dict[str, type[RequestError]]:
 _BY_TYPE = _tree(RequestError)
 
 
-def from_wire(type_: str, message: str) -> RequestError:
-    """Rebuild the error a replica reported by its type; an unknown type is a ``PredictionFailed``."""
-    return _BY_TYPE.get(type_, PredictionFailed)(message)
+def from_wire(type_: str, message: str, status: int = 0) -> RequestError:
+    """Rebuild the error a replica reported by its type; an unknown type is a ``PredictionFailed``.
+
+    A ``status`` of its own goes before that of its type.
+    """
+    error = _BY_TYPE.get(type_, PredictionFailed)(message)
+    if status:
+        error.status = status
+    return error

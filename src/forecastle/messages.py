@@ -55,10 +55,11 @@ class Pieces(Protocol):
 class Response(msgspec.Struct, frozen=True, gc=False):
     """An answer as ``output_fn`` made it; ``headers`` are those that a hook answers with.
 
-    With ``rest``, ``body`` is only the first piece.
+    With ``rest``, ``body`` is only the first piece. ``status`` is that of HTTP, which a handler may choose.
     """
 
     body: bytes
     content_type: str
     headers: dict[str, str] = {}
     rest: Pieces | None = None
+    status: int = 200

@@ -292,3 +292,18 @@ def test_many_clients_each_get_their_own_answer(server: Running) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(("status", "body"), [(201, b"made"), (507, b"Invalid response"), (204, b""), (304, b"")])
+def test_an_answer_has_the_status_that_a_handler_chose(
+    core: MemoryCore, client: httpx.Client, status: int, body: bytes
+) -> None:
+    core.answer = lambda _: Response(body or b"left out", "text/plain", status=status)
+    reply = client.post("/invocations", content=b"1")
+    assert (reply.status_code, reply.content) == (status, body)
+
+
+def test_an_error_has_the_status_that_a_handler_chose(core: MemoryCore, client: httpx.Client) -> None:
+    core.answer = lambda _: PredictionFailed("no", status=599)
+    reply = client.post("/invocations", content=b"1")
+    assert (reply.status_code, reply.json()["code"], reply.json()["type"]) == (599, 599, "PredictionFailed")

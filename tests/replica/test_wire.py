@@ -36,6 +36,7 @@ from forecastle.replica.wire import (
 SIGNATURE = Signature((Tensor("x", (None, 3)),), (Tensor("y", (None,), "int64"),))
 TO_FRONTEND: list[ToFrontend] = [
     Answers(3, [Outcome("", "text/plain", 4), Outcome("BadInput", "é", 0)], 0.25),
+    Answers(4, [Outcome("", "text/plain", 4, status=201), Outcome("PredictionFailed", "no", 0, status=599)], 0.25),
     Loading(),
     Ready(Info("onnx", SIGNATURE, "MultiRecord", 1, 6, together=True, pings=False)),
     Failed("no such file"),

@@ -15,15 +15,16 @@ class CurrentRequest:
     """One request, while ``input_fn``, ``predict_fn``, ``output_fn`` or ``transform_fn`` works on it.
 
     ``headers`` are the client's, by lower-case name: those that begin with ``x-``, SageMaker's custom attributes
-    (``x-amzn-sagemaker-custom-attributes``) among them.
+    (``x-amzn-sagemaker-custom-attributes``) among them. ``status`` is that of the reply, 0 unless a handler chose it.
     """
 
-    __slots__ = ("headers", "id", "reply_headers")
+    __slots__ = ("headers", "id", "reply_headers", "status")
 
     def __init__(self, id_: str, headers: Mapping[str, str]) -> None:
         self.id = id_
         self.headers = headers
         self.reply_headers: dict[str, str] = {}
+        self.status = 0
 
     def set_header(self, name: str, value: str) -> None:
         """Answer with a header of one's own.

@@ -32,6 +32,7 @@ TIMEOUT_HEADER = "X-Forecastle-Timeout"
 """The client's own limit for its request, in seconds as a decimal; it can only shorten the server's."""
 
 _SECONDS = re.compile(rb"(\d{1,20}(\.\d{1,20})?)([eE][+-]?\d{1,3})?")
+_WITHOUT_BODY = (204, 304)
 _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,255}")
 
 log = logging.getLogger(__name__)
@@ -65,8 +66,10 @@ class Predictions:
         try:
             model = contract.model(self._core, scope, headers)
             response = await self._predict(contract, model, headers, id_, exchange)
-            status, reply, rest = 200, self._reply_headers(response, id_), response.rest
-            if rest is None:
+            status, reply, rest = response.status, self._reply_headers(response, id_), response.rest
+            if status in _WITHOUT_BODY:
+                body, rest = b"", None
+            elif rest is None:
                 body = contract.body(response)
                 reply.append((b"content-length", b"%d" % len(body)))
             else:

@@ -172,7 +172,7 @@ def _read_failure(job: Job, error: BaseException) -> RequestError:
 
 def _failure(job: Job, hook: str, error: BaseException) -> RequestError:
     """Turn what a hook raised into the error its client gets; the traceback goes to the log alone."""
-    if not isinstance(error, RequestError) or (error.__cause__ is not None and error.status == PredictionFailed.status):
+    if not isinstance(error, RequestError) or (error.__cause__ is not None and error.status >= 500):
         logger.error("request %s: %s raised", job.id, hook, exc_info=error)
     if isinstance(error, RequestError):
         return error

@@ -106,9 +106,11 @@ def _job(item: Item, payload: memoryview, offset: int, now: float) -> tuple[Job,
 
 def _outcome(answer: Answer, job: Job) -> Outcome:
     if isinstance(answer, RequestError):
-        return Outcome(answer.type, answer.message, 0)
+        own = answer.status if answer.status != type(answer).status else 0
+        return Outcome(answer.type, answer.message, 0, status=own)
     assert job.request is not None, "every job of a batch is a request"
-    return Outcome("", answer[1], len(answer[0]), isinstance(answer, Begun), job.request.reply_headers)
+    request = job.request
+    return Outcome("", answer[1], len(answer[0]), isinstance(answer, Begun), request.reply_headers, request.status)
 
 
 def _ping(hooks: Hooks) -> Pong:

@@ -49,7 +49,7 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One item's end: an empty ``error`` and the content type, or an error's type and its message in ``text``.
 
     With ``more``, the body is the first piece of one that goes on in ``Piece`` frames up to an ``End``. ``headers`` are
-    those that a hook answers with.
+    those that a hook answers with. ``status`` is that of HTTP where a hook chose it, else 0.
     """
 
     error: str
@@ -57,6 +57,7 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
     length: int
     more: bool = False
     headers: dict[str, str] = {}
+    status: int = 0
 
 
 class Answers(msgspec.Struct, tag="answers", array_like=True, frozen=True, gc=False):

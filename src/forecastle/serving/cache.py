@@ -83,7 +83,7 @@ class Cache:
     def _landed(self, key: Key, flight: _Flight, result: Result) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
-            if isinstance(result, Response) and result.rest is None:
+            if isinstance(result, Response) and result.rest is None and result.status == 200:
                 self._keep(key, result)
         flight.land(result)
 

@@ -185,13 +185,13 @@ class ReplicaLink(asyncio.Protocol):
         results: list[Result] = []
         for index, outcome in enumerate(answers.outcomes):
             if outcome.error:
-                results.append(from_wire(outcome.error, outcome.text))
+                results.append(from_wire(outcome.error, outcome.text, outcome.status))
                 continue
             stop = offset + outcome.length
             body = bytes(data[offset:stop])
-            if outcome.more or outcome.headers:
+            if outcome.more or outcome.headers or outcome.status:
                 rest = Stream(self, answers.batch, index) if outcome.more else None
-                results.append(Response(body, outcome.text, outcome.headers, rest))
+                results.append(Response(body, outcome.text, outcome.headers, rest, outcome.status or 200))
             else:
                 results.append(Response(body, outcome.text))
             offset = stop

@@ -19,8 +19,10 @@ def as_json(response: Response) -> bytes:
     anything else the string of its base64.
 
     Raises:
-        BadOutput: it is called JSON, or text, and is none; or it comes in pieces.
+        BadOutput: it is called JSON, or text, and is none; it comes in pieces; or its status says that it is none.
     """
+    if response.status >= 400:
+        raise BadOutput(f"the model answered with the status {response.status}")
     if response.rest is not None:
         raise BadOutput("the model answers in pieces, which an application cannot pass on; ask the model itself")
     body, kind = response.body, response.content_type
