@@ -69,7 +69,8 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec], language: str 
     stats = HttpStats()
     registry = Registry(controller, options) if options.multi_model else None
     router.may_be_empty = not specs
-    store = open_store(options.store or cluster_store(options.cluster or "default"))
+    cluster = options.cluster or "default"
+    store = open_store(options.store or cluster_store(cluster), cluster)
     applications = Applications(router, LoopClock(loop), store)
     registered = Management(store, applications, RegisteredModels(controller, router, options))
     app = InferenceApp(

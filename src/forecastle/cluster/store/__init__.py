@@ -10,17 +10,33 @@ from forecastle.cluster.store.store import Store
 from forecastle.errors import UsageError
 
 
-def open_store(url: str | Path) -> Store:
-    """Open a store: ``memory``, or a path or ``sqlite:///PATH`` for a file. Nothing is read or made yet.
+def open_store(url: str | Path, cluster: str = "default") -> Store:
+    """Open a store: ``memory``, a path or ``sqlite:///PATH`` for a file, ``redis://…``. Nothing is read or made yet.
+
+    A Redis may keep several clusters; a file keeps one.
 
     Raises:
-        UsageError: it is a URL of another kind.
+        UsageError: it is a URL of another kind, or of a Redis whose package is missing.
     """
     text = str(url)
     if text == "memory":
         return MemoryStore()
+    if text.startswith(("redis://", "rediss://")):
+        return _redis(text, cluster)
     path = text.removeprefix("sqlite://")
     if "://" in path:
         kind = path.partition("://")[0]
         raise UsageError(f"{kind}:// is no kind of --store: give a file, redis://HOST:PORT/DB, or memory")
     return SqliteStore(Path(path).expanduser().absolute())
+
+
+def _redis(url: str, cluster: str) -> Store:
+    try:
+        from forecastle.cluster.store.redis import RedisStore  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "redis":
+            raise
+        raise UsageError(
+            f"--store {url.partition('://')[0]}:// needs a package: pip install 'forecastle[redis]'"
+        ) from None
+    return RedisStore(url, cluster)
