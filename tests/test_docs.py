@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from cli.process import FORECASTLE, serving
 from forecastle import errors
+from forecastle.cluster.specs import ModelSpec
 from forecastle.hooks.spec import HOOKS
+from forecastle.http.control import control_routes
 from forecastle.http.errors import InternalError
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +29,7 @@ def fences(path: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", [*EXAMPLES, ROOT / "docs" / "applications.md"], ids=lambda path: path.stem)
 def test_the_examples_of_a_document_run_as_they_are_printed(document: Path, tmp_path: Path) -> None:
     for source in fences(document, "python"):
         match = re.match(r"# ([\w/]+\.py)", source)
@@ -36,15 +40,37 @@ def test_the_examples_of_a_document_run_as_they_are_printed(document: Path, tmp_
         running = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
         done = subprocess.run(running, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
-    commands = fences(document, "bash")
-    for serve, requests in zip(commands[::2], commands[1::2], strict=True):
-        program, command, *arguments = shlex.split(serve)
-        assert [program, command] == ["forecastle", "serve"]
+    for serve, asked in sessions(fences(document, "bash")):
+        arguments = shlex.split(serve)[2:]
         with serving(*arguments, folder=tmp_path, command=FORECASTLE) as server:
-            for line in requests.splitlines():
-                asked = line.replace(":8080", f":{port(server.url)}").replace(":8081", f":{port(server.management)}")
-                reply = curl(asked)
+            for line in asked:
+                if line.startswith("forecastle "):
+                    run(line, server.management, tmp_path)
+                    continue
+                there = line.replace(":8080", f":{port(server.url)}").replace(":8081", f":{port(server.management)}")
+                reply = curl(there)
                 assert reply.status_code == 200, (line, reply.text)
+                assert not reply.headers.get("forecastle-default"), (line, reply.text)
+
+
+def sessions(blocks: list[str]) -> list[tuple[str, list[str]]]:
+    """Each command that serves, with the lines of the blocks after it."""
+    found: list[tuple[str, list[str]]] = []
+    for block in blocks:
+        if block.startswith("forecastle serve"):
+            found.append((block, []))
+        else:
+            found[-1][1].extend(block.splitlines())
+    assert all(asked for _, asked in found)
+    return found
+
+
+def run(line: str, management: str, folder: Path) -> None:
+    """Run a command against a server that is not where the document has it."""
+    command = [FORECASTLE[0], *shlex.split(line)[1:]]
+    environment = {**os.environ, "FORECASTLE_SERVER": management}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (line, done.stderr)
 
 
 def curl(line: str) -> httpx.Response:
@@ -80,6 +106,18 @@ def test_every_error_is_in_the_table_with_its_status_and_in_the_tree() -> None:
     for error in error_types(errors.ForecastleError) - {InternalError}:
         if error.__module__ == errors.__name__:
             assert error.__name__ in str(errors.__doc__)
+
+
+def test_every_route_of_the_control_interface_is_documented() -> None:
+    table = (ROOT / "docs" / "applications.md").read_text()
+    found = {
+        (method, path)
+        for methods, path in re.findall(r"^\| ((?:`?[A-Z]+`?(?:, )?)+) (/v1[\w/{}]*)`", table, re.MULTILINE)
+        for method in re.findall(r"[A-Z]+", methods)
+    }
+    management: Any = None
+    routes = control_routes(management, management, {}, ModelSpec("m", None))
+    assert found == {(method, route.path) for route in routes for method in (route.methods or ()) if method != "HEAD"}
 
 
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.stem)
