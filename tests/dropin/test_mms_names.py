@@ -30,6 +30,21 @@ FUNCTIONS = {
 }
 
 
+HANDLERS = {
+    "mms.service": ("PredictionException",),
+    "mms.context": ("Context", "RequestProcessor"),
+    "ts.utils.util": ("PredictionException",),
+    "ts.context": ("Context", "RequestProcessor"),
+}
+
+
+@pytest.mark.parametrize("module", HANDLERS)
+def test_what_handlers_import_is_there_in_both_packages(module: str) -> None:
+    for name in HANDLERS[module]:
+        found = getattr(importlib.import_module(module), name)
+        assert found.__module__.startswith("forecastle.runtimes.handler.")
+
+
 @pytest.mark.parametrize("module", SERVICES)
 def test_services_are_there_in_both_spellings(module: str) -> None:
     classes = importlib.import_module("forecastle.runtimes.service.classes")

@@ -19,7 +19,7 @@ from forecastle.models.formats import ENDINGS
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _NAME_RULE = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 128 characters"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+]*://")
-_FILE_SUFFIXES = (".py", ".zip", ".model", ".tar", ".gz", ".tgz", *ENDINGS)
+_FILE_SUFFIXES = (".py", ".zip", ".model", ".mar", ".tar", ".gz", ".tgz", *ENDINGS)
 
 
 class ModelSpec(msgspec.Struct, frozen=True):

@@ -193,9 +193,7 @@ class Supervisor:
         """Run the replica once, from launch to death, and say why it died, and whether for want of memory."""
         self._status.state = "starting"
         try:
-            replica = await self._launcher.launch(
-                self._spec.name, self._spec.version, self._status.index, self._artifact, self._spec.python
-            )
+            replica = await self._launcher.launch(self._spec, self._status.index, self._artifact)
         except OSError as error:
             return f"its process could not be started: {error}", error.errno == errno.ENOMEM
         self._replica, self._status.pid = replica, replica.pid

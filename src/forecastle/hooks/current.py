@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from forecastle.errors import BadOutput
 
-_NAME = re.compile(r"[Xx]-[A-Za-z0-9-]{1,100}")
+_OWN_NAME = re.compile(r"[Xx]-[A-Za-z0-9-]{1,100}")
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE = re.compile(r"[\x20-\x7e]{0,1024}")
 
 
@@ -32,11 +33,22 @@ class CurrentRequest:
         Raises:
             BadOutput: the name does not begin with ``X-``, or the value is not up to 1024 visible ASCII characters.
         """
-        if not _NAME.fullmatch(name):
+        if not _OWN_NAME.fullmatch(name):
             raise BadOutput(f"a hook set the header {name[:100]!r}; expected a name that begins with X-")
-        if not _VALUE.fullmatch(value):
-            raise BadOutput(f"a hook set the header {name} to what it cannot hold: up to 1024 visible ASCII characters")
+        check_header(name, value)
         self.reply_headers[name.lower()] = value
+
+
+def check_header(name: str, value: str) -> None:
+    """Refuse what cannot be a header of a reply.
+
+    Raises:
+        BadOutput: the name is none, or the value is not up to 1024 visible ASCII characters.
+    """
+    if not _NAME.fullmatch(name):
+        raise BadOutput(f"a hook set the header {name[:100]!r}; expected a name of letters, digits and '-'")
+    if not _VALUE.fullmatch(value):
+        raise BadOutput(f"a hook set the header {name} to what it cannot hold: up to 1024 visible ASCII characters")
 
 
 _NONE = CurrentRequest("", {})

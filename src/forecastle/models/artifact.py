@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from forecastle.errors import BadArtifact, SourceNotFound, UnknownArtifact, UsageError
-from forecastle.models import manifest, mms
+from forecastle.models import manifest, mar, mms
 from forecastle.models.fetch import fetch, local_path
 from forecastle.models.formats import HEAD, SAVED_MODEL, Format, described, format_of
 from forecastle.models.members import archive_format
@@ -20,9 +20,9 @@ from forecastle.models.unpack import unpack
 
 EXPECTED = (
     "expected an MMS archive (.zip or .model with <prefix>-symbol.json, <prefix>-0000.params and signature.json) or "
-    "its directory, a model file (.onnx, .joblib, .pkl, .skops, XGBoost's .json or .ubj, LightGBM's .txt, "
-    "TorchScript's .pt, .pt2, .keras, .h5) or a directory with one, a TensorFlow SavedModel, a directory with "
-    "code/inference.py, a hook file (.py), or an importable module"
+    "its directory, a .mar of MMS or TorchServe, a model file (.onnx, .joblib, .pkl, .skops, XGBoost's .json or .ubj, "
+    "LightGBM's .txt, TorchScript's .pt, .pt2, .keras, .h5) or a directory with one, a TensorFlow SavedModel, a "
+    "directory with code/inference.py, a hook file (.py), or an importable module"
 )
 
 
@@ -40,7 +40,7 @@ class Artifact(msgspec.Struct, frozen=True):
     where it lies: a directory, a file, or for the kind ``module`` a dotted module name. ``source`` is what the user
     typed. ``script`` is a file of hooks that lies with the model and overrides the runtime's, or empty.
     ``requirements`` is a file of what it needs installed, or empty. ``service`` is an MMS service class,
-    ``FILE[:CLASS]`` or ``MODULE[:CLASS]``, or empty.
+    ``FILE[:CLASS]`` or ``MODULE[:CLASS]``, for the runtime ``handler`` the handler, ``MODULE[:FUNCTION]``, or empty.
     """
 
     kind: str
@@ -58,6 +58,8 @@ def open_artifact(source: str, *, cache: Path, progress: Progress | None = None)
     | kind | runtime | path |
     | --- | --- | --- |
     | ``mms archive`` | ``mxnet`` | the directory with symbol, parameters and a valid signature.json |
+    | ``mar archive`` | ``handler`` | the directory with ``MAR-INF/MANIFEST.json`` |
+    | ``service archive`` | ``service`` | the directory with a MANIFEST.json that names a service, and no network |
     | ``onnx`` | ``onnx`` | the file, or the directory that holds exactly one (and perhaps signature.json, synset.txt) |
     | ``sklearn``, ``skops`` | ``sklearn`` | the file |
     | ``xgboost``, ``lightgbm``, ``keras`` | of the same name | the file |
@@ -138,11 +140,21 @@ def recognise_directory(directory: Path, source: str) -> Artifact:
         needs_of_file = hooks.with_name(REQUIREMENTS)
         needed = str(needs_of_file) if needs_of_file.is_file() else ""
         return Artifact("hook file", "script", str(hooks), source, requirements=needed)
+    if mar.is_mar(directory):
+        return _mar(directory, source)
     program = directory / CODE / os.environ.get("SAGEMAKER_PROGRAM", "inference.py")
     script = str(program) if program.is_file() else ""
     found = _model_in(directory, source, script=bool(script))
     needs = [path for path in (directory / CODE / REQUIREMENTS, directory / REQUIREMENTS) if path.is_file()]
     return msgspec.structs.replace(found, script=script, requirements=str(needs[0]) if needs else "")
+
+
+def _mar(directory: Path, source: str) -> Artifact:
+    found = mar.read_mar(directory, source)
+    named = [directory / name for name in (found.requirements, REQUIREMENTS) if name]
+    needs = [path for path in named if path.is_file()]
+    requirements = str(needs[0]) if needs else ""
+    return Artifact(mar.KIND, mar.RUNTIME, str(directory), source, requirements=requirements, service=found.handler)
 
 
 def _model_in(directory: Path, source: str, *, script: bool) -> Artifact:
@@ -152,9 +164,13 @@ def _model_in(directory: Path, source: str, *, script: bool) -> Artifact:
     if mms.is_mms(names) or (mms.SIGNATURE in names and not models):
         if models:
             raise BadArtifact(f"{source} holds both MXNet and ONNX files ({mms.listing(names)}); expected one model")
+        service = packed_service(directory, source)
+        if service and not any(name.endswith(("-symbol.json", ".params")) for name in names):
+            _check_signature(directory / mms.SIGNATURE, source)
+            return Artifact("service archive", "service", str(directory), source, service=service)
         files = mms.find_files(directory, source)
         _check_signature(files.signature, source)
-        return Artifact("mms archive", "mxnet", str(directory), source, service=packed_service(directory, source))
+        return Artifact("mms archive", "mxnet", str(directory), source, service=service)
     if SAVED_MODEL in names:
         return Artifact("saved model", "tensorflow", str(directory), source)
     formats = _formats(directory, names, source, lenient=script)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from forecastle.errors import BadArtifact
+from forecastle.models.mar import MANIFEST as MAR_MANIFEST
 from forecastle.models.onnx_file import onnx_fault
 from forecastle.models.pickles import is_pickle
 
@@ -64,6 +65,8 @@ def _of_zip(path: Path, origin: str) -> Format | None:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError):
         return None  # whoever unpacks it says what is wrong
+    if MAR_MANIFEST in names:
+        return None  # an archive, whatever else lies in it
     inside = {name.partition("/")[2] for name in names}
     if "schema.json" in names:
         return Format("skops", "sklearn")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pluggy
@@ -17,9 +18,15 @@ from forecastle.replica.wire import Info
 from forecastle.runtimes.table import open_runtime
 
 
-def load_model(artifact: Artifact) -> tuple[Hooks, Info]:
-    """Load the artifact's model and say what it is. Any exception is the reason why it cannot be served."""
+def load_model(artifact: Artifact, *, name: str = "", batch_size: int = -1) -> tuple[Hooks, Info]:
+    """Load the artifact's model and say what it is. Any exception is the reason why it cannot be served.
+
+    ``name`` and ``batch_size`` are how it is served; a runtime that wants to know has ``serve_as(name, batch_size)``.
+    """
     runtime = None if artifact.runtime == "script" else open_runtime(artifact)
+    serve_as: Callable[[str, int], None] | None = getattr(runtime, "serve_as", None)
+    if serve_as is not None:
+        serve_as(name, batch_size)
     fallback = ToolkitDefaults() if artifact.script else None
     hooks = load(_hooks(artifact), runtime, _model_dir(artifact), fallback)
     signature: Signature | None = getattr(runtime, "signature", None)

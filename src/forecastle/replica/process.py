@@ -60,7 +60,7 @@ def serve(channel: Channel, spec: ReplicaSpec) -> int:
     """
     channel.send(Loading())
     try:
-        hooks, info = load_model(spec.artifact)
+        hooks, info = load_model(spec.artifact, name=spec.model, batch_size=spec.batch_size)
     except HOOK_FAILURES as error:
         # Whatever a model's own code raises is the reason to tell; the traceback goes to the log, which is our stderr.
         reason = str(error) if isinstance(error, ForecastleError) else f"{type(error).__name__}: {error}"

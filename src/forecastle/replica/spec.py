@@ -8,9 +8,13 @@ from forecastle.models.artifact import Artifact
 
 
 class ReplicaSpec(msgspec.Struct, frozen=True):
-    """The model to load, and the descriptor of the listening socket that the replica inherits."""
+    """The model to load, and the descriptor of the listening socket that the replica inherits.
+
+    ``batch_size`` is the most requests that it is given together, -1 for as many as pay.
+    """
 
     model: str
     version: str
     artifact: Artifact
     listen_fd: int
+    batch_size: int = -1

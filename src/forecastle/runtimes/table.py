@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from forecastle.errors import LoadFailed
+from forecastle.models import mar
 from forecastle.models.artifact import Artifact
 
 RUNTIMES = {
@@ -25,6 +26,10 @@ SERVICE = "forecastle.runtimes.service"
 """Where an artifact names a service class: hooks of that class, over the runtime of the model."""
 
 
+HANDLER = "forecastle.runtimes.handler"
+"""What serves archives whose code is a handler; it has no framework of its own."""
+
+
 def open_runtime(artifact: Artifact) -> object:
     """Return the provider of hooks for the artifact.
 
@@ -32,7 +37,7 @@ def open_runtime(artifact: Artifact) -> object:
         LoadFailed: the runtime's framework is not installed; the message names the extra that brings it.
     """
     try:
-        module = importlib.import_module(SERVICE if artifact.service else RUNTIMES[artifact.runtime])
+        module = importlib.import_module(_module(artifact))
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("forecastle"):
             raise
@@ -43,3 +48,9 @@ def open_runtime(artifact: Artifact) -> object:
         ) from error
     runtime: object = module.open(artifact)
     return runtime
+
+
+def _module(artifact: Artifact) -> str:
+    if artifact.runtime == mar.RUNTIME:
+        return HANDLER
+    return SERVICE if artifact.service else RUNTIMES[artifact.runtime]

@@ -15,7 +15,7 @@ from forecastle.errors import SourceNotFound
 OWN = ("msgspec", "pluggy", "werkzeug")
 """What every replica imports besides Forecastle."""
 
-LINKED = ("forecastle", "inference_server", "mms", "clipper_admin")
+LINKED = ("forecastle", "inference_server", "mms", "ts", "clipper_admin")
 """The packages that an environment borrows from the server's: ours, which must be the same at both ends of a link."""
 
 _FILE = re.compile(r"(?:-r|-c|--requirement|--constraint)[ =]\s*(.+)")

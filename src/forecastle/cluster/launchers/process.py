@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from forecastle.cluster.specs import ModelSpec
 from forecastle.models.artifact import Artifact
 from forecastle.replica.spec import ReplicaSpec
 
@@ -100,34 +101,28 @@ class ProcessReplica:
 class ProcessLauncher:
     """Starts replicas as child processes. Each gets a process group, so that what it starts can be ended with it."""
 
-    async def launch(
-        self, model: str, version: str, index: int, artifact: Artifact, python: str = ""
-    ) -> ProcessReplica:
-        """Start a replica and return once it runs; it listens already, and loads its model once connected to.
-
-        ``python`` is the interpreter of its environment; empty for the server's own.
-        """
+    async def launch(self, spec: ModelSpec, index: int, artifact: Artifact) -> ProcessReplica:
+        """Start a replica and return once it runs; it listens already, and loads its model once connected to."""
         folder = Path(tempfile.mkdtemp(prefix="forecastle-"))  # mode 0700, and a short path: a socket's has a limit
         address = folder / "replica.sock"
         try:
-            return await self._launched(address, model, version, index, artifact, python)
+            return await self._launched(address, spec, index, artifact)
         except BaseException:
             address.unlink(missing_ok=True)
             folder.rmdir()  # noqa: ASYNC240 -- an empty folder of our own, at once
             raise
 
-    async def _launched(  # noqa: PLR0917 -- those of launch
-        self, address: Path, model: str, version: str, index: int, artifact: Artifact, python: str
-    ) -> ProcessReplica:
+    async def _launched(self, address: Path, spec: ModelSpec, index: int, artifact: Artifact) -> ProcessReplica:
+        label = f"{spec.name}#{index}"
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(str(address))
             address.chmod(0o600)  # noqa: ASYNC240
             listener.listen(8)
             process = await asyncio.create_subprocess_exec(
-                python or sys.executable,
+                spec.python or sys.executable,
                 "-c",
                 START,
-                f"{model}#{index}",  # for whoever lists processes
+                label,  # for whoever lists processes
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
@@ -135,13 +130,13 @@ class ProcessLauncher:
                 pass_fds=(listener.fileno(),),
                 env=_environment(),
             )
-            spec = ReplicaSpec(model, version, artifact, listener.fileno())
+            told = ReplicaSpec(spec.name, spec.version, artifact, listener.fileno(), spec.batch_size)
             assert process.stdin is not None
             # One that has ended already is seen to have by whoever waits for it.
             with contextlib.suppress(OSError, RuntimeError):
-                process.stdin.write(msgspec.json.encode(spec) + b"\n")
+                process.stdin.write(msgspec.json.encode(told) + b"\n")
         # The pipe stays open for as long as we live: its end is how the replica learns of ours.
-        return ProcessReplica(process, address, f"{model}#{index}")
+        return ProcessReplica(process, address, label)
 
 
 def _environment() -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""TorchServe's import names for handlers, over Forecastle."""

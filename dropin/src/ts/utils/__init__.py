@@ -1,0 +1,1 @@
+"""What TorchServe has for handlers besides."""
