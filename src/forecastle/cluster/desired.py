@@ -37,7 +37,7 @@ _LABEL = re.compile(r"[^\x00-\x1f\x7f,:]{1,128}")
 _NAMES = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 128 characters"
 
 
-class Application(msgspec.Struct, frozen=True, omit_defaults=True):
+class Application(msgspec.Struct, frozen=True):
     """A named endpoint: what it takes, how long it may take, and what it answers when no model does.
 
     ``slo_micros`` is the latency objective in microseconds. ``models`` are the names it is linked to, ``policy``

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -75,7 +76,7 @@ def status(management: Management, core: Core, applications: Mapping[str, Served
     return Status(
         ready=not troubles,
         troubles=[*troubles, *store],
-        models=[*_served(management, core), *_failed(management, core)],
+        models=sorted([*_served(management, core), *_failed(management, core)], key=partial(_place, management)),
         applications=[_application(management, each) for each in applications.values()],
     )
 
@@ -109,6 +110,12 @@ def _served(management: Management, core: Core) -> list[ModelStatus]:
             )
         )
     return found
+
+
+def _place(management: Management, model: ModelStatus) -> tuple[str, int]:
+    """Where a version stands in a list: by name, and among those of its name as they were registered."""
+    versions = list(management.desired.models.get(model.name, ()))
+    return model.name, versions.index(model.version) if model.version in versions else -1
 
 
 def _state(replicas: list[ReplicaStatus]) -> str:
