@@ -45,7 +45,7 @@ def test_an_unknown_model_is_refused_with_those_that_are_served(client: httpx.Cl
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/predict", "/a/b/predict", "/resnet-18/predict/", "/resnet-18", "/ünïcode", "/ping/"]
+    "path", ["/predict", "/predictions", "/a/b/predict", "/resnet-18/predict/", "/resnet-18", "/ünïcode", "/ping/"]
 )
 def test_an_unknown_path_is_refused_with_those_that_exist(client: httpx.Client, path: str) -> None:
     reply = client.post(path, json=[1])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from starlette.types import Receive, Scope, Send
 
 from forecastle.cluster.registry import Registry
-from forecastle.http import clipper, mms, multi_model, sagemaker
+from forecastle.http import clipper, mms, multi_model, predictions, sagemaker
 from forecastle.http.clipper_metrics import clipper_metrics_route
 from forecastle.http.contract import Contract
 from forecastle.http.core import Core
@@ -19,6 +19,7 @@ from forecastle.http.predict import Predictions
 from forecastle.http.stats import HttpStats
 from forecastle.serving.application import ServedApplication
 
+_EITHER = predictions.PREFIX + mms.SUFFIX[1:]
 NO_APPLICATIONS: Mapping[str, ServedApplication] = {}
 TITLE, VERSION = "Model Serving Apis", "1.0.0"
 """What MMS calls its API, and so the packages of its generated clients."""
@@ -51,29 +52,41 @@ class InferenceApp:
             sagemaker.execution_parameters(core),
             *description_routes(core, title=title, version=version),
             clipper_metrics_route(core, applications),
+            *predictions.describing_routes(core, version=version),
         ]
+        self._core = core
         self._applications = applications
         self._predict, self._update = clipper.contracts(applications)
-        contracts = [mms.CONTRACT, sagemaker.CONTRACT, self._update]
-        self._multi_model = registry is not None
+        contracts = [mms.CONTRACT, sagemaker.CONTRACT, self._update, predictions.CONTRACT, multi_model.CONTRACT]
         if registry is not None:
             routes += multi_model.routes(registry)
-            contracts.append(multi_model.CONTRACT)
         self._pages = Pages(routes, stats, elsewhere=[contract.route for contract in contracts])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        path: str = scope.get("path", "")
-        if self._applications and (contract := self._of_application(path, scope)) is not None:
-            await self._predictions.answer(contract, scope, receive, send)
-        elif path == sagemaker.INVOCATIONS:
-            await self._predictions.answer(sagemaker.CONTRACT, scope, receive, send)
-        elif path.endswith(mms.SUFFIX) and path.count("/") == 2:
-            await self._predictions.answer(mms.CONTRACT, scope, receive, send)
-        elif self._multi_model and path.startswith(multi_model.PREFIX) and path.endswith(multi_model.SUFFIX):
-            await self._predictions.answer(multi_model.CONTRACT, scope, receive, send)
-        else:
+        contract = self._contract(scope.get("path", ""), scope)
+        if contract is None:
             await self._pages(scope, receive, send)
+        else:
+            await self._predictions.answer(contract, scope, receive, send)
+
+    def _contract(self, path: str, scope: Scope) -> Contract | None:
+        """Return the contract of a path under which predictions are made."""
+        if self._applications and (contract := self._of_application(path, scope)) is not None:
+            return contract
+        if path == sagemaker.INVOCATIONS:
+            return sagemaker.CONTRACT
+        if path.endswith(mms.SUFFIX) and path.count("/") == 2 and not self._is_model_called_predict(path):
+            return mms.CONTRACT
+        if path.startswith(predictions.PREFIX) and scope["method"] != "OPTIONS":
+            return predictions.CONTRACT
+        if path.startswith(multi_model.PREFIX) and path.endswith(multi_model.SUFFIX):
+            return multi_model.CONTRACT
+        return None
+
+    def _is_model_called_predict(self, path: str) -> bool:
+        """Whether ``/predictions/predict`` is a model called predict, and not one called predictions."""
+        return path == _EITHER and "predictions" not in self._core.models
 
     def _of_application(self, path: str, scope: Scope) -> Contract | None:
         """Return the contract of a path that belongs to an application; Clipper allows a slash at its end."""

@@ -18,7 +18,10 @@ RequestHeaders = Mapping[bytes, bytes]
 
 
 class Call(NamedTuple):
-    """An HTTP request whose body is there; ``accepted`` and ``deadline`` are monotonic seconds."""
+    """An HTTP request whose body is there; ``accepted`` and ``deadline`` are monotonic seconds.
+
+    ``version`` is empty for the model's current one.
+    """
 
     id: str
     model: str
@@ -26,6 +29,7 @@ class Call(NamedTuple):
     headers: RequestHeaders
     accepted: float
     deadline: float
+    version: str = ""
 
 
 class Contract(NamedTuple):
@@ -33,7 +37,8 @@ class Contract(NamedTuple):
 
     ``route`` is its template in the route table. ``model`` names what is asked, and raises what makes the request none
     for this contract; ``submit`` puts it to the core, or raises ``BadInput``; ``body`` makes the reply's body of an
-    answer, ``fail`` the reply to a request that failed.
+    answer, ``fail`` the reply to a request that failed. Where the path may name a version of the model, ``version``
+    returns it.
     """
 
     route: str
@@ -41,6 +46,7 @@ class Contract(NamedTuple):
     submit: Callable[[Core, Call, Done], Ticket]
     body: Callable[[Response], bytes]
     fail: Callable[[RequestError, str], tuple[int, Headers, bytes]] = error_reply
+    version: Callable[[Scope], str] | None = None
 
 
 def one(parts: Callable[[bytes, str], list[Part]]) -> Callable[[Core, Call, Done], Ticket]:
@@ -55,6 +61,7 @@ def one(parts: Callable[[bytes, str], list[Part]]) -> Callable[[Core, Call, Done
             headers.get(b"accept", b"").decode("latin-1") or "*/*",
             call.deadline,
             {key.decode("latin-1"): value.decode("latin-1") for key, value in headers.items() if key[:2] == b"x-"},
+            call.version,
         )
         return core.submit(request, done)
 
@@ -67,5 +74,15 @@ def require_post(scope: Scope) -> None:
     Raises:
         MethodNotAllowed: the method is not POST.
     """
-    if scope["method"] != "POST":
-        raise MethodNotAllowed(f"{scope['path']} takes POST, this was {scope['method']}", allowed="POST")
+    require(scope, "POST")
+
+
+def require(scope: Scope, *methods: str) -> None:
+    """Refuse a method that is none of these on a path that exists.
+
+    Raises:
+        MethodNotAllowed: the method is another one.
+    """
+    if scope["method"] not in methods:
+        allowed = ", ".join(methods)
+        raise MethodNotAllowed(f"{scope['path']} takes {allowed}, this was {scope['method']}", allowed=allowed)

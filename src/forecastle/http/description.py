@@ -25,7 +25,7 @@ _POLICY = "; ".join(
 
 
 def description_routes(core: Core, *, title: str, version: str) -> list[Route]:
-    """Return ``/api-description``, ``/openapi.json`` and ``/docs``; the models are those served when somebody asks."""
+    """Return ``/api-description``, ``/openapi.json`` (and ``OPTIONS /``) and ``/docs``, of what is served then."""
     page = resources.files("forecastle.http").joinpath("documentation.html").read_text(encoding="utf-8")
 
     def models() -> list[ModelInfo]:
@@ -45,6 +45,7 @@ def description_routes(core: Core, *, title: str, version: str) -> list[Route]:
     return [
         Route("/api-description", api_description),
         Route("/openapi.json", openapi_json),
+        Route("/", openapi_json, methods=["OPTIONS"]),  # as MMS 1.x describes itself
         Route("/docs", docs),
     ]
 

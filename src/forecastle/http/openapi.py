@@ -36,6 +36,22 @@ def describe(models: Sequence[ModelInfo], *, title: str, version: str) -> dict[s
     }
 
 
+def describe_model(model: ModelInfo, *, path: str, version: str) -> dict[str, Any]:
+    """Return the description of one model at the path of MMS 1.x; ``version`` is that of the API."""
+    operation = {
+        "operationId": f"{model.name}_predictions",
+        "summary": f"Predict with {model.name}",
+        "requestBody": _body(model.signature),
+        "responses": {"200": _ok({"*/*": {"schema": {}}}), "default": _failed()},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": f"RESTful API for: {model.name}", "version": version},
+        "paths": {path: {"post": operation}},
+        "components": {"schemas": {"Error": _error_schema()}},
+    }
+
+
 def _predict(model: ModelInfo) -> dict[str, Any]:
     answer = {"application/json": {"schema": _wrapped(model.signature)}}
     return {

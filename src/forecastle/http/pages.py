@@ -30,7 +30,7 @@ class Pages:
     def __init__(self, routes: Sequence[Route], stats: HttpStats, elsewhere: Sequence[str] = ()) -> None:
         self._stats = stats
         self._paths = frozenset(route.path for route in routes)
-        self._served = named([*self._paths, *elsewhere])
+        self._served = named({*self._paths, *elsewhere})
         self._app: ASGIApp = Starlette(
             routes=routes,
             exception_handlers={HTTPException: self._no_route, RequestError: self._failed, Exception: self._defect},

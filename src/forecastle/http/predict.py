@@ -65,7 +65,8 @@ class Predictions:
         rest: Pieces | None = None
         try:
             model = contract.model(self._core, scope, headers)
-            response = await self._predict(contract, model, headers, id_, exchange)
+            version = "" if contract.version is None else contract.version(scope)
+            response = await self._predict(contract, (model, version), headers, id_, exchange)
             status, reply, rest = response.status, self._reply_headers(response, id_), response.rest
             if status in _WITHOUT_BODY:
                 body, rest = b"", None
@@ -98,7 +99,7 @@ class Predictions:
             self._stats.in_flight -= 1
 
     async def _predict(
-        self, contract: Contract, model: str, headers: RequestHeaders, id_: str, exchange: Exchange
+        self, contract: Contract, target: tuple[str, str], headers: RequestHeaders, id_: str, exchange: Exchange
     ) -> Response:
         accepted = exchange.deadline - self._timeout
         timeout = headers.get(b"x-forecastle-timeout")
@@ -109,7 +110,8 @@ class Predictions:
         try:
             data = await read_body(exchange.receive, self._max_body)
             exchange.read = True
-            call = Call(id_, model, data, headers, accepted, exchange.deadline)
+            model, version = target
+            call = Call(id_, model, data, headers, accepted, exchange.deadline, version)
             future: asyncio.Future[Result] = exchange.loop.create_future()
             exchange.submitted(contract.submit(self._core, call, partial(_settle, future)))
             result = await future
