@@ -44,7 +44,7 @@ def test_every_option_is_a_flag_a_variable_and_a_key_of_the_file(monkeypatch: py
         "timeout": "3s", "max_body": "4kB", "log_level": "debug", "drain_timeout": "5", "start_timeout": "6m",
         "queue_size": "7", "cache_dir": "there", "model_root": "here", "multi_model": "true", "log_file": "l.log",
         "log_rotation_time": "2 H", "log_format": "json", "metrics_write_to": "csv",
-        "api_title": "T", "api_version": "2", "cluster": "c", "store": "s.db",
+        "log_batches": "true", "api_title": "T", "api_version": "2", "cluster": "c", "store": "s.db",
     }  # fmt: skip
     wanted = {
         "host": "::1", "port": 1, "management_host": "::2", "requirements": [("a", str(needs))], "engine": "onnx",
@@ -52,7 +52,7 @@ def test_every_option_is_a_flag_a_variable_and_a_key_of_the_file(monkeypatch: py
         "timeout": 3.0, "max_body": 4000, "log_level": "debug", "drain_timeout": 5.0, "start_timeout": 360.0,
         "queue_size": 7, "cache_dir": Path("there"), "model_root": Path("here"), "multi_model": True,
         "log_file": Path("l.log"), "log_rotation_time": "2 H", "log_format": "json", "metrics_write_to": "csv",
-        "api_title": "T", "api_version": "2", "cluster": "c", "store": "s.db",
+        "log_batches": True, "api_title": "T", "api_version": "2", "cluster": "c", "store": "s.db",
     }  # fmt: skip
     assert set(wanted) == set(ServerOptions.__struct_fields__)
 

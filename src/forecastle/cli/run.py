@@ -64,7 +64,7 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec], language: str 
     Whatever ends the run, no replica outlives it.
     """
     loop = asyncio.get_running_loop()
-    router = Router(loop)
+    router = Router(loop, log_batches=options.log_batches)
     controller = Controller(router)
     stats = HttpStats()
     registry = Registry(controller, options) if options.multi_model else None

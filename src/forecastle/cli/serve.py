@@ -48,6 +48,7 @@ def serve(
     log_file: Path | None = None,
     log_rotation_time: _Rotation = "midnight",
     log_format: values.LogFormat = "text",
+    log_batches: bool = False,
     metrics_write_to: values.MetricsTarget | None = None,
     drain_timeout: _Delay = _DEFAULTS.drain_timeout,
     start_timeout: _Duration = _DEFAULTS.start_timeout,
@@ -88,6 +89,7 @@ def serve(
         log_file: A file that the log goes to besides stderr; seven older ones are kept.
         log_rotation_time: When another log file is begun: 1 H, 30 M, 7 D, midnight, W0 (Monday).
         log_format: text, or json for one object on a line.
+        log_batches: Log each batch: its size and why it has it, what it was foretold to take and what it took.
         metrics_write_to: Write metrics every minute: log, or csv for files below ./metrics. /metrics has more, always.
         drain_timeout: How long requests in flight may take to end when the server stops.
         start_timeout: How long a replica may take to load its model.
@@ -118,6 +120,7 @@ def serve(
         log_file=log_file,
         log_rotation_time=log_rotation_time,
         log_format=log_format,
+        log_batches=log_batches,
         metrics_write_to=metrics_write_to,
         drain_timeout=drain_timeout,
         start_timeout=start_timeout,

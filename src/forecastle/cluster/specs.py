@@ -107,6 +107,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
     log_file: Path | None = None
     log_rotation_time: str = "midnight"
     log_format: str = "text"
+    log_batches: bool = False
     metrics_write_to: str | None = None
     drain_timeout: float = 25.0
     start_timeout: float = 120.0

@@ -17,10 +17,13 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from forecastle.serving.latency import SPREADS, Curve, Latency
-from forecastle.serving.policy import PIPELINE_SECONDS, moved
+from forecastle.serving.policy import ALL, LIMIT, PIPELINE_SECONDS, moved
 
-LIMIT = 256
+MOST = 256
 """The most requests that an adaptive batch ever holds."""
+
+IN_TIME, PAYS, TRIAL = "in time", "pays", "trial"
+"""Why a batch has its size: more would be late; more answer no more a second; a larger size is tried."""
 
 ENOUGH = 0.97
 """A size that answers this share of the most requests a second that any size does is as good as that one."""
@@ -60,10 +63,11 @@ _NONE = _Trial(0)
 class AdaptiveBatch:
     """At most ``limit`` requests; how many, it learns. What waits goes at once, unless ``delay`` is set."""
 
-    def __init__(self, limit: int = LIMIT, delay: float = 0.0) -> None:
+    def __init__(self, limit: int = MOST, delay: float = 0.0) -> None:
         self.limit = limit
         self.delay = delay
         self.enough = limit
+        self.reason = ""
         self._latency = Latency(limit)
         self._sizes = self._latency.sizes
         # By rung, up to the size that pays: what a batch takes on average, at its tail, and if all goes well.
@@ -100,7 +104,9 @@ class AdaptiveBatch:
             if not behind and fits < full:
                 size = fits
         if share <= size:
+            self.reason = ALL
             return share
+        self.reason = IN_TIME if size < self._sizes[len(means) - 1] else LIMIT if size == self.limit else PAYS
         self._used = size
         self._until_retry -= 1
         if self._tried > size:
@@ -110,12 +116,18 @@ class AdaptiveBatch:
         if trial.size > size and (trial.best <= room if behind else trial.mean <= room and trial.tail <= budget):
             self._trial, self._tried, self._foretold = _NONE, trial.size, min(trial.mean, room)
             self._awaited = size = min(share, trial.size)
+            self.reason = TRIAL
         return size
 
     def least(self, size: int) -> float:
         """Return the seconds below which a batch of this size hardly ever ends: its mean and one spread."""
         rung = self._latency.rung(size)
         return self._least[rung] if rung < len(self._least) else self._foretold
+
+    def foretold(self, size: int) -> float:
+        """Return the mean of a batch of this size."""
+        rung = self._latency.rung(size)
+        return self._means[rung] if rung < len(self._means) else self._foretold
 
     def depth(self) -> int:
         """Return 2 for a model quick enough that its replica would otherwise wait for the next batch."""

@@ -27,13 +27,29 @@ ATTEMPTS = 2
 """How many replicas may die with a request in them before the request fails with them."""
 
 
+Record = Callable[[int, str, float, float], None]
+"""Takes the size of a batch that is done, why it had that size, and what it was foretold to take, and took, in seconds.
+
+What it took is from when the replica could begin to when the last answer had come.
+"""
+
+
 class Batcher:
     """Takes tickets, and sees that each leaves exactly once: answered, failed, or dropped by its client.
 
-    ``limit`` is how long one batch may run, in seconds, before its replica is replaced.
+    ``limit`` is how long one batch may run, in seconds, before its replica is replaced. ``record`` is told each batch.
     """
 
-    def __init__(self, model: str, *, policy: BatchPolicy, queue: Queue, clock: Clock, limit: float) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        policy: BatchPolicy,
+        queue: Queue,
+        clock: Clock,
+        limit: float,
+        record: Record | None = None,
+    ) -> None:
         self.stats = ModelStats()
         self.slots: list[Slot] = []
         self.policy = policy
@@ -41,6 +57,7 @@ class Batcher:
         self._queue = queue
         self._clock = clock
         self._limit = limit
+        self._record = record
         self._batches = 0
         self._pumping = False
         self._closed: Callable[[], RequestError] | None = None
@@ -191,7 +208,10 @@ class Batcher:
 
     def _done(self, slot: Slot, flight: Flight, seconds: float) -> None:
         slot.flights.popleft()
-        self.policy.observe(len(flight.tickets), seconds, max(seconds, self._clock.now() - flight.started))
+        size, elapsed = len(flight.tickets), max(seconds, self._clock.now() - flight.started)
+        if self._record is not None:
+            self._record(size, *flight.plan, elapsed)
+        self.policy.observe(size, seconds, elapsed)
         self._next(slot)
 
     def _next(self, slot: Slot) -> None:
@@ -257,7 +277,10 @@ class Batcher:
                 break
         if tickets:
             self._batches += 1
-            slot.flights.append(Flight(self._batches, tickets, now))
+            flight = Flight(self._batches, tickets, now)
+            if self._record is not None:
+                flight.plan = (self.policy.reason, self.policy.foretold(len(tickets)))
+            slot.flights.append(flight)
             slot.link.send(self._batches, requests, now)
             self._alarm.set(min(tickets[0].request.deadline, now + self._limit))
 

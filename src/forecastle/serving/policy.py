@@ -15,6 +15,10 @@ PIPELINE_SECONDS = 0.002
 """Batches shorter than this are sent while the one before still runs, so that the replica never waits for the next."""
 
 
+ALL, LIMIT, APART = "all that waits", "limit", "one at a time"
+"""Why a batch has its size: nothing else waits; it holds the most it may; a model that predicts one at a time."""
+
+
 class BatchPolicy(Protocol):
     """Decides the size of a batch, and learns what batches cost."""
 
@@ -24,6 +28,8 @@ class BatchPolicy(Protocol):
     """How many requests are not worth waiting for more; at most ``limit``."""
     delay: float
     """Seconds that a free replica may wait for a batch to fill."""
+    reason: str
+    """Why the last size was what it was: all that waited, or what limited it."""
 
     def size(self, share: int, budget: float, whole: float) -> int:
         """Return how many requests the next batch may hold, where ``share`` wait for this replica; at least one.
@@ -33,6 +39,9 @@ class BatchPolicy(Protocol):
 
     def least(self, size: int) -> float:
         """Return the seconds below which a batch of ``size`` hardly ever ends; 0 where that is not known."""
+
+    def foretold(self, size: int) -> float:
+        """Return the seconds that a batch of ``size`` takes on average; 0 where that is not known."""
 
     def depth(self) -> int:
         """Return how many batches a replica may hold, the running one included."""
@@ -56,6 +65,7 @@ class FixedBatch:
         self.enough = limit
         self.delay = delay
         self.together = together
+        self.reason = ""
         self._batch_seconds: float | None = None
         self._item_seconds: float | None = None
 
@@ -64,11 +74,17 @@ class FixedBatch:
         most = self.limit
         if not self.together:
             most = 1 if self._item_seconds is None else min(most, int(APART_SECONDS / self._item_seconds))
-        return max(1, min(share, most))
+        size = max(1, min(share, most))
+        self.reason = ALL if size == share else LIMIT if size == self.limit else APART
+        return size
 
     def least(self, size: int) -> float:  # noqa: ARG002
         """Return 0: a fixed size sends what waits, however little time it has left."""
         return 0.0
+
+    def foretold(self, size: int) -> float:
+        """Return what as many items have cost lately."""
+        return size * self.item_seconds
 
     def depth(self) -> int:
         """Return 2 for a model quick enough that its replica would otherwise wait for the next batch."""

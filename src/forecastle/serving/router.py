@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -27,6 +28,8 @@ ADAPTIVE = -1
 
 APART_SIZE = 32
 """The most requests that an adaptive batch holds of a model that predicts them one at a time."""
+
+logger = logging.getLogger(__name__)
 
 PING_SECONDS = 1.0
 """How long ``/ping`` waits for a ``ping_fn``; a replica that is busy or slow counts as it last said."""
@@ -126,11 +129,14 @@ class Router:
     ``versions`` has every version by name and version, ``models`` that which a name alone means: its current one.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock | None = None) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Clock | None = None, *, log_batches: bool = False
+    ) -> None:
         self._loop = loop
         self._clock = clock or LoopClock(loop)
         self.models: dict[str, ServedModel] = {}
         self.versions: dict[tuple[str, str], ServedModel] = {}
+        self._log_batches = log_batches
         self.draining = False
         self.may_be_empty = False  # where models come and go over HTTP, having none is no trouble
 
@@ -151,7 +157,8 @@ class Router:
         ``limit`` bounds one prediction, in seconds; ``batch_size`` is ``ADAPTIVE`` or the most requests of a batch.
         """
         policy = _policy(batch_size, batch_delay, together=True)
-        batcher = Batcher(name, policy=policy, queue=Queue(queue_size), clock=self._clock, limit=limit)
+        record = partial(_log_batch, f"{name} version {version}") if self._log_batches else None
+        batcher = Batcher(name, policy=policy, queue=Queue(queue_size), clock=self._clock, limit=limit, record=record)
         model = ServedModel(name, version, required, batcher, batch_size, batch_delay)
         self.versions[name, version] = model
         if named:
@@ -217,6 +224,11 @@ class Router:
                 batcher.ping(slot, partial(_resolve, pong))
             await asyncio.wait(pongs, timeout=PING_SECONDS)
         return self.troubles()
+
+
+def _log_batch(model: str, size: int, reason: str, foretold: float, took: float) -> None:
+    text = "batch of %d for %s (%s): foretold %.3f ms, took %.3f ms"
+    logger.info(text, size, model, reason, 1000 * foretold, 1000 * took)
 
 
 def _policy(batch_size: int, batch_delay: float, *, together: bool) -> BatchPolicy:

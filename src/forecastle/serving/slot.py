@@ -14,16 +14,18 @@ class Flight:
     """What a replica holds: a batch of tickets, or a ping (no ticket).
 
     ``sent`` is when it was sent, ``started`` when the replica could begin with it or last gave a sign of it, in
-    monotonic seconds. ``streams`` are the answers that are still on their way, by their place in the batch.
+    monotonic seconds. ``plan`` is why it has its size and what it was foretold to take, where that is recorded.
+    ``streams`` are the answers that are still on their way, by their place in the batch.
     """
 
-    __slots__ = ("id", "sent", "started", "streams", "tickets")
+    __slots__ = ("id", "plan", "sent", "started", "streams", "tickets")
 
     def __init__(self, id_: int, tickets: list[Ticket], now: float) -> None:
         self.id = id_
         self.tickets = tickets
         self.sent = now
         self.started = now
+        self.plan = ("", 0.0)
         self.streams: dict[int, Stream] = {}
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from functools import partial
 
 import pytest
@@ -10,7 +11,7 @@ from cluster.harness import until
 from cluster.store.servers import RedisServer
 from cluster.store.test_store import register
 from forecastle.cluster.store import open_store
-from forecastle.errors import StoreFailed
+from forecastle.errors import StoreFailed, UsageError
 
 
 def test_clusters_in_one_redis_do_not_mix(redis: RedisServer) -> None:
@@ -74,3 +75,11 @@ def test_a_layout_of_a_later_version_is_refused(redis: RedisServer) -> None:
         await store.close()
 
     asyncio.run(test())
+
+
+def test_without_its_package_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "forecastle.cluster.store.redis", raising=False)
+    monkeypatch.setitem(sys.modules, "redis", None)
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+    with pytest.raises(UsageError, match=r"pip install 'forecastle\[redis\]'"):
+        open_store("redis://localhost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 from forecastle.cluster.store.memory import MemoryStore
@@ -32,11 +33,10 @@ def open_store(url: str | Path, cluster: str = "default") -> Store:
 
 def _redis(url: str, cluster: str) -> Store:
     try:
-        from forecastle.cluster.store.redis import RedisStore  # noqa: PLC0415
+        module = importlib.import_module("forecastle.cluster.store.redis")
     except ModuleNotFoundError as error:
-        if error.name != "redis":
+        if str(error.name).partition(".")[0] != "redis":
             raise
-        raise UsageError(
-            f"--store {url.partition('://')[0]}:// needs a package: pip install 'forecastle[redis]'"
-        ) from None
-    return RedisStore(url, cluster)
+        raise UsageError("--store redis://… needs the package redis: pip install 'forecastle[redis]'") from None
+    store: Store = module.RedisStore(url, cluster)
+    return store
