@@ -259,9 +259,15 @@ def test_a_model_that_fails_to_load_is_told_with_its_reason_and_leaves_nothing(
 
 def test_a_model_of_the_command_line_can_be_linked_and_its_name_is_not_to_be_had(tmp_path: Path) -> None:
     with serving("--cluster", "c", f"m={says(tmp_path, 'm', 'x')}", folder=tmp_path) as server:
-        done = Commands(server, tmp_path).run("model", "deploy", "m=m.py")
+        forecastle = Commands(server, tmp_path)
+        forecastle("app", "register", "a", "--link", "m", "--slo", "20s")
+        assert ask(server, "a") == "x"
+        done = forecastle.run("model", "deploy", "m=m.py")
         assert done.returncode == 1
         assert "belongs to this run" in done.stderr
+    with serving("--cluster", "c", folder=tmp_path) as server:  # a run without it
+        reply = httpx.post(f"{server.url}/a/predict", json={"input": 1}, timeout=30).json()
+        assert reply["default_cause"] == "no_replica"
 
 
 @pytest.mark.parametrize(

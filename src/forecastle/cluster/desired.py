@@ -7,6 +7,7 @@ them would be broken. The store makes changes atomic, the controller makes what 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -144,8 +145,10 @@ def unregister(state: Desired, name: str) -> Desired:
     return msgspec.structs.replace(state, applications={k: v for k, v in state.applications.items() if k != name})
 
 
-def link(state: Desired, name: str, models: tuple[str, ...]) -> Desired:
+def link(state: Desired, name: str, models: tuple[str, ...], served: Collection[str] = ()) -> Desired:
     """Link an application to models, besides those that it is linked to.
+
+    ``served`` are names of models that are not registered, and may be linked all the same: they take any type.
 
     Raises:
         ApplicationNotFound, ModelNotFound: one of them is not there.
@@ -155,7 +158,8 @@ def link(state: Desired, name: str, models: tuple[str, ...]) -> Desired:
     for model in models:
         if model in application.models:
             raise Conflict(f"the application {name!r} is linked to the model {model!r} already")
-        _fits(application, state.model(model))
+        if model in state.models or model not in served:
+            _fits(application, state.model(model))
     return _with_application(state, msgspec.structs.replace(application, models=(*application.models, *models)))
 
 

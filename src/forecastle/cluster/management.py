@@ -81,8 +81,8 @@ class Management:
         await self._store.forget_states(name)
 
     async def link(self, name: str, models: tuple[str, ...]) -> None:
-        """Link an application to models, as ``desired.link``."""
-        await self._change(partial(desired.link, name=name, models=models))
+        """Link an application to models, as ``desired.link``; those of this run, which are not registered, too."""
+        await self._change(partial(desired.link, name=name, models=models, served=self._models.names()))
 
     async def unlink(self, name: str, models: tuple[str, ...]) -> None:
         """Take links of an application away, as ``desired.unlink``."""

@@ -67,6 +67,10 @@ class RegisteredModels:
                 )
             yield
 
+    def names(self) -> set[str]:
+        """Return the name of every model that is served, registered or not."""
+        return {name for name, _ in self._controller.deployments}
+
     async def load(self, spec: ModelSpec) -> None:
         """Serve a version beside those there are, in its turn; all its replicas are ready when this returns.
 
