@@ -20,11 +20,24 @@ def management(core: MemoryCore, stats: HttpStats) -> Iterator[httpx.Client]:
 
 def test_models_are_listed_with_their_replicas(management: httpx.Client, core: MemoryCore) -> None:
     core.models["vgg"] = MemoryModel("vgg", "ready", "failed")
-    listed = management.get("/models").json()
+    listed = management.get("/models").json()["models"]
     assert [(model["name"], [r["state"] for r in model["replicas"]]) for model in listed] == [
         ("resnet-18", ["ready"]),
         ("vgg", ["ready", "failed"]),
     ]
+
+
+def test_the_list_comes_in_pages_as_mms_has_them(management: httpx.Client, core: MemoryCore) -> None:
+    core.models.update({f"m{index:03}": MemoryModel(f"m{index:03}") for index in range(104)})
+    first = management.get("/models?limit=100").json()
+    assert [model["modelName"] for model in first["models"]] == [f"m{index:03}" for index in range(100)]
+    rest = management.get(f"/models?next_page_token={first['nextPageToken']}").json()
+    assert [model["modelName"] for model in rest["models"]] == ["m100", "m101", "m102", "m103", "resnet-18"]
+    assert "nextPageToken" not in rest
+    assert management.get("/models?limit=2&next_page_token=103").json().keys() == {"models"}
+    for tolerated in ("limit=200&nextPageToken=X", "limit=0", "limit=-1", "limit=x&next_page_token=x"):
+        assert len(management.get(f"/models?{tolerated}").json()["models"]) == 100
+    assert management.get("/models?next_page_token=1000").json() == {"models": []}
 
 
 @pytest.mark.parametrize("path", ["/ping", "/live", "/ready", "/models", "/metrics"])

@@ -15,9 +15,11 @@ import uvloop
 
 from forecastle.cli import artifacts, client, logs, table, values
 from forecastle.client.generate import FOLDER, generate
+from forecastle.cluster.all_models import AllModels
 from forecastle.cluster.applications import Applications
 from forecastle.cluster.controller import Controller
 from forecastle.cluster.management import Management
+from forecastle.cluster.model_store import ModelStore
 from forecastle.cluster.registered import RegisteredModels
 from forecastle.cluster.registry import Registry
 from forecastle.cluster.specs import ModelSpec, ServerOptions, cluster_store
@@ -29,6 +31,7 @@ from forecastle.http.clipper_admin import admin_routes
 from forecastle.http.control import control_routes
 from forecastle.http.management import management_app
 from forecastle.http.metrics_writer import WRITERS, MetricsWriter
+from forecastle.http.mms_management import MmsManagement
 from forecastle.http.server import HttpServer
 from forecastle.http.stats import HttpStats
 from forecastle.serving.clock import LoopClock
@@ -85,12 +88,15 @@ async def run(options: ServerOptions, specs: Sequence[ModelSpec], language: str 
     )
     inference = HttpServer(app, options.host, options.port)
     defaults = options.spec("model", "")
+    everything = AllModels(registered, controller, router, drain=options.drain_timeout, registry=registry)
+    models = ModelStore(options.model_root, options.cache_dir)
     routes = [
+        *MmsManagement(registered, everything, models, defaults).routes(),
         *admin_routes(registered, router, defaults),
         *control_routes(registered, router, applications.served, defaults),
     ]
     management = HttpServer(
-        management_app(router, stats, applications=applications.served, routes=routes),
+        management_app(router, stats, applications=applications.served, routes=routes, source=everything.source),
         options.management_host,
         options.management_port,
         option="--management-port",

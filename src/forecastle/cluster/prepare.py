@@ -29,7 +29,11 @@ def prepared(spec: ModelSpec, *, cache: Path, progress: Progress = silent) -> tu
     Raises:
         StartError: the source cannot be found, recognised or unpacked, or its requirements cannot be installed.
     """
-    artifact = INSTALLED if spec.source is None else open_artifact(spec.source, cache=cache, progress=progress)
+    artifact = (
+        INSTALLED
+        if spec.source is None
+        else open_artifact(spec.source, cache=cache, progress=progress, handler=spec.service)
+    )
     if spec.service:
         if artifact.runtime == "script":
             raise UsageError(f"{artifact.source} is a {artifact.kind}, which has its own hooks; leave the service out")

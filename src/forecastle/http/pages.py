@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forecastle.errors import MethodNotAllowed, NotFound, RequestError
@@ -29,6 +29,7 @@ class Pages:
 
     def __init__(self, routes: Sequence[Route], stats: HttpStats, elsewhere: Sequence[str] = ()) -> None:
         self._stats = stats
+        self._routes = tuple(routes)
         self._paths = frozenset(route.path for route in routes)
         self._served = named({*self._paths, *elsewhere})
         self._app: ASGIApp = Starlette(
@@ -61,10 +62,15 @@ class Pages:
         assert isinstance(exc, HTTPException)
         path = shortened(request.url.path)
         if exc.status_code == 405:
-            allowed = ", ".join(sorted((exc.headers or {}).get("Allow", "").split(", ")))
+            allowed = ", ".join(sorted(self._methods(request.scope)))
             message = f"{path} takes {allowed}, this was {shortened(request.method)}"
             return self._error(request, MethodNotAllowed(message, allowed=allowed))
         return self._error(request, NotFound(f"nothing is served at {path}: there are {self._served}"))
+
+    def _methods(self, scope: Scope) -> set[str]:
+        """Return the methods of every route that has the path; Starlette itself tells those of one."""
+        there = [route for route in self._routes if route.matches(scope)[0] is not Match.NONE]
+        return {method for route in there for method in route.methods or ()}
 
     async def _failed(self, request: Request, exc: Exception) -> Response:
         assert isinstance(exc, RequestError)

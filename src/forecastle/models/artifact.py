@@ -52,8 +52,10 @@ class Artifact(msgspec.Struct, frozen=True):
     service: str = ""
 
 
-def open_artifact(source: str, *, cache: Path, progress: Progress | None = None) -> Artifact:
+def open_artifact(source: str, *, cache: Path, progress: Progress | None = None, handler: str = "") -> Artifact:
     """Find out what ``source`` is; download and unpack it below ``cache`` where that is needed.
+
+    With a ``handler``, ``MODULE[:FUNCTION]``, a directory with that module is a mar archive without a manifest too.
 
     | kind | runtime | path |
     | --- | --- | --- |
@@ -86,7 +88,7 @@ def open_artifact(source: str, *, cache: Path, progress: Progress | None = None)
         if _is_module_first(source):
             return Artifact("module", "script", source, source)
         path = fetch(source, cache=cache, progress=progress)
-        return _recognise(path, source, cache, progress or silent)
+        return _recognise(path, source, cache, progress or silent, handler)
     except OSError as error:
         raise SourceNotFound(f"{source} cannot be read: {error.strerror or error}") from None
 
@@ -106,9 +108,9 @@ def _is_module_first(source: str) -> bool:
     return False
 
 
-def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Artifact:
+def _recognise(path: Path, source: str, cache: Path, progress: Progress, handler: str) -> Artifact:
     if path.is_dir():
-        return recognise_directory(path, source)
+        return recognise_directory(path, source, handler)
     if not path.is_file():
         raise UnknownArtifact(f"{source} is neither a file nor a directory; {EXPECTED}")
     found = format_of(path, source)
@@ -119,7 +121,7 @@ def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Arti
     with path.open("rb") as file:
         head = file.read(HEAD)
     if archive_format(head):
-        return recognise_directory(unpack(path, cache, origin=source, progress=progress), source)
+        return recognise_directory(unpack(path, cache, origin=source, progress=progress), source, handler)
     if path.suffix == ".py":
         return Artifact("hook file", "script", str(path), source)
     if mms.is_mms([path.name]):
@@ -129,7 +131,7 @@ def _recognise(path: Path, source: str, cache: Path, progress: Progress) -> Arti
     raise UnknownArtifact(f"{source} is {described(head)}; {EXPECTED}")
 
 
-def recognise_directory(directory: Path, source: str) -> Artifact:
+def recognise_directory(directory: Path, source: str, handler: str = "") -> Artifact:
     """Recognise the model in a directory, and the script with its hooks, in SageMaker's place for it.
 
     Raises as ``open_artifact`` does, and ``OSError`` where something cannot be read.
@@ -141,7 +143,9 @@ def recognise_directory(directory: Path, source: str) -> Artifact:
         needed = str(needs_of_file) if needs_of_file.is_file() else ""
         return Artifact("hook file", "script", str(hooks), source, requirements=needed)
     if mar.is_mar(directory):
-        return _mar(directory, source)
+        return _mar(directory, source, mar.read_mar(directory, source))
+    if mar.has_handler(directory, handler):
+        return _mar(directory, source, mar.Mar("", "", handler, "", {}))
     program = directory / CODE / os.environ.get("SAGEMAKER_PROGRAM", "inference.py")
     script = str(program) if program.is_file() else ""
     found = _model_in(directory, source, script=bool(script))
@@ -149,8 +153,7 @@ def recognise_directory(directory: Path, source: str) -> Artifact:
     return msgspec.structs.replace(found, script=script, requirements=str(needs[0]) if needs else "")
 
 
-def _mar(directory: Path, source: str) -> Artifact:
-    found = mar.read_mar(directory, source)
+def _mar(directory: Path, source: str, found: mar.Mar) -> Artifact:
     named = [directory / name for name in (found.requirements, REQUIREMENTS) if name]
     needs = [path for path in named if path.is_file()]
     requirements = str(needs[0]) if needs else ""

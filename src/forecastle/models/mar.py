@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from forecastle.errors import BadArtifact
-from forecastle.models.mms import listing
+from forecastle.models.mms import is_mms, listing
 
 FOLDER = "MAR-INF"
 MANIFEST = f"{FOLDER}/MANIFEST.json"
@@ -37,6 +37,14 @@ class Mar(msgspec.Struct, frozen=True):
 def is_mar(directory: Path) -> bool:
     """Whether the directory is an unpacked archive of this kind, sound or not."""
     return (directory / MANIFEST).is_file()
+
+
+def has_handler(directory: Path, handler: str) -> bool:
+    """Whether a directory that is no archive of MMS's has the module of a handler."""
+    module = handler.partition(":")[0].removesuffix(".py")
+    if not module.isidentifier() or not (directory / f"{module}.py").is_file():
+        return False
+    return not is_mms(path.name for path in directory.iterdir())
 
 
 def read_mar(directory: Path, origin: str) -> Mar:

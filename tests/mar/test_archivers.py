@@ -1,0 +1,67 @@
+"""What the archivers of MMS 1.x and TorchServe make is served, in every format that they have."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from cli.process import serving
+from mar.archivers import FORMATS, NOOP, mms_archive, torch_archive
+
+pytestmark = pytest.mark.timeout(300)
+
+VERSIONED = """
+from ts.utils.util import PredictionException
+
+class Handler:
+    def initialize(self, context):
+        self.manifest = context.manifest
+
+    def handle(self, data, context):
+        if any(row["body"] == "refuse" for row in data):
+            raise PredictionException("not today", 418)
+        return [{"version": self.manifest["model"]["modelVersion"]} for _ in data]
+"""
+
+
+def test_every_format_of_both_archivers_is_served(tmp_path: Path) -> None:
+    models = []
+    for form in FORMATS:
+        models.append(f"mms-{form}={mms_archive(tmp_path / 'mms' / form, {'service.py': NOOP}, form=form)}")
+        made = torch_archive(tmp_path / "torch" / form, {"service.py": VERSIONED}, form=form, version="2.5")
+        models.append(f"torch-{form}={made}")
+    with serving(*models, folder=tmp_path) as server:
+        for form in FORMATS:
+            reply = server.post(f"/predictions/mms-{form}", b"1")
+            assert (reply.status_code, reply.text) == (200, "OK")
+            assert server.post(f"/models/mms-{form}/invoke", b"1").text == "OK"
+            assert server.post(f"/predictions/torch-{form}", b"1").json() == {"version": "2.5"}
+            refused = server.post(f"/predictions/torch-{form}", b"refuse", "text/plain")
+            assert (refused.status_code, refused.json()["code"], refused.json()["message"]) == (418, 418, "not today")
+            # The early contract wraps JSON, and the later one's status stays.
+            assert server.post(f"/torch-{form}/predict", b"1").json() == {"prediction": {"version": "2.5"}}
+
+
+def test_an_archive_brings_what_it_needs_installed(tmp_path: Path) -> None:
+    importing = "import iniconfig\n\ndef handle(data, context):\n    return data and [iniconfig.__name__] * len(data)\n"
+    files = {"service.py": importing, "needs.txt": "iniconfig\n"}
+    archive = torch_archive(tmp_path, files, "--requirements-file", "needs.txt")
+    with serving(str(archive), folder=tmp_path) as server:
+        assert server.post("/predictions/noop", b"1").text == "iniconfig"
+
+
+def test_requests_that_wait_go_to_the_handler_together_where_that_was_asked_for(tmp_path: Path) -> None:
+    counting = """
+    def handle(data, context):
+        return data and [str(len(data)) for _ in data]
+    """
+    archive = mms_archive(tmp_path, {"service.py": counting})
+    with serving(str(archive), "--batch-size", "4", "--batch-delay", "2s", folder=tmp_path) as server:
+        with httpx.Client() as client:
+            assert client.post(f"{server.url}/predictions/noop", content=b"1").text == "1"
+        with ThreadPoolExecutor(4) as pool:
+            replies = list(pool.map(lambda _: server.post("/predictions/noop", b"1").text, range(4)))
+    assert replies == ["4"] * 4
