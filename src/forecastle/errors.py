@@ -26,6 +26,7 @@ a traceback, a path of the server or another client's data.
         ├── Conflict            409   management: it contradicts what is registered
         ├── StoreFailed         503   management: what is registered cannot be read or changed now
         ├── NotLoaded           500   management: the model cannot be loaded
+        ├── ForeignPage         403   management: a web page asks for a change
         ├── MethodNotAllowed    405   route: the path exists, the method does not
         ├── SlowRequest         408   read: its head did not arrive in time
         ├── PayloadTooLarge     413   read: the body is over ``max_body``
@@ -177,6 +178,12 @@ class OutOfMemory(RequestError):
     """The memory does not suffice for a model, or for a prediction."""
 
     status = 507
+
+
+class ForeignPage(RequestError):
+    """A web page asks for a change of what is served."""
+
+    status = 403
 
 
 class MethodNotAllowed(RequestError):

@@ -47,6 +47,14 @@ def test_its_pages_take_get_and_head(management: httpx.Client, path: str) -> Non
     assert management.delete(path).json()["type"] == "MethodNotAllowed"
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_a_web_page_changes_nothing(management: httpx.Client, method: str) -> None:
+    for origin in ("http://elsewhere.example", "null", str(management.base_url)):
+        reply = management.request(method, "/models?url=x", headers={"origin": origin})
+        assert (reply.status_code, reply.json()["type"]) == (403, "ForeignPage")
+    assert management.get("/models", headers={"origin": "http://elsewhere.example"}).status_code == 200
+
+
 def test_it_predicts_nothing(management: httpx.Client, core: MemoryCore) -> None:
     for path in ("/resnet-18/predict", "/invocations"):
         assert management.post(path, json=[1]).json()["type"] == "NotFound"

@@ -10,6 +10,7 @@ import pytest
 
 from cli.process import serving
 from mar.archivers import FORMATS, NOOP, mms_archive, torch_archive
+from side import CACHE
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -51,6 +52,20 @@ def test_an_archive_brings_what_it_needs_installed(tmp_path: Path) -> None:
     archive = torch_archive(tmp_path, files, "--requirements-file", "needs.txt")
     with serving(str(archive), folder=tmp_path) as server:
         assert server.post("/predictions/noop", b"1").text == "iniconfig"
+
+
+def test_a_handler_that_imports_mxnet_gets_it(tmp_path: Path) -> None:
+    adding = """
+    import mxnet as mx
+    from mms.service import PredictionException
+
+    def handle(data, context):
+        return data and [float(mx.nd.array(row["body"]).sum().asscalar()) for row in data]
+    """
+    archive = mms_archive(tmp_path, {"service.py": adding})
+    # Where other tests have the same environment.
+    with serving(str(archive), folder=tmp_path, environment={"FORECASTLE_CACHE_DIR": str(CACHE)}) as server:
+        assert server.post("/predictions/noop", b"[1, 2.5]").json() == 3.5
 
 
 def test_requests_that_wait_go_to_the_handler_together_where_that_was_asked_for(tmp_path: Path) -> None:

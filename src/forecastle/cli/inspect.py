@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from forecastle.cli import artifacts, sources, table, values
 from forecastle.cluster.specs import default_cache_dir
 from forecastle.cluster.trial import failure, try_as_served
+from forecastle.models import mar
 from forecastle.models.export import PATIENCE
 from forecastle.models.inspection import Inspection
 from forecastle.models.inspection import inspect as look
@@ -89,10 +90,10 @@ def _properties(found: Inspection, trial: Trial | None) -> list[tuple[str, str]]
     return [
         ("source", found.source),
         ("kind", found.kind),
-        ("runtime", "service" if found.service else found.runtime),
+        ("runtime", "service" if found.service and found.runtime != mar.RUNTIME else found.runtime),
         ("size", f"{found.size / 1e6:.1f} MB in {len(found.files)} files" if found.files else ""),
         ("sha256", found.sha256),
-        ("service", found.service),
+        ("handler" if found.runtime == mar.RUNTIME else "service", found.service),
         ("hooks", found.script),
         ("labels", labels),
         ("requirements", ", ".join(found.requirements)),

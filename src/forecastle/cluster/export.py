@@ -9,7 +9,7 @@ import msgspec
 
 from forecastle.cluster.trial import failure, try_as_served, try_model
 from forecastle.errors import InstallFailed, LoadFailed, UsageError
-from forecastle.models import descriptions, manifest, mms, operators
+from forecastle.models import descriptions, manifest, mar, mms, operators
 from forecastle.models.archive import write_archive
 from forecastle.models.artifact import REQUIREMENTS, Artifact, recognise_directory
 from forecastle.models.engines import NATIVE
@@ -139,8 +139,10 @@ class _Work:
     def _tried(self, artifact: Artifact) -> Trial:
         """Load the model, then its service if it has one; what comes back is what the model itself says."""
         order = self.order
-        trial = self._loaded(msgspec.structs.replace(artifact, service=""))
-        if artifact.service and not trial.error:
+        # There is no model below a handler.
+        model = artifact if artifact.runtime == mar.RUNTIME else msgspec.structs.replace(artifact, service="")
+        trial = self._loaded(model)
+        if model != artifact and not trial.error:
             served = self._loaded(artifact)
             trial = served if served.error else trial
         if not trial.error:

@@ -11,6 +11,7 @@ from forecastle.cluster.environments import mxnet
 from forecastle.cluster.environments.cache import interpreter
 from forecastle.cluster.specs import ModelSpec
 from forecastle.errors import UsageError
+from forecastle.models import mar
 from forecastle.models.artifact import Artifact, open_artifact
 from forecastle.models.engines import NATIVE, needs_mxnet
 from forecastle.models.progress import Progress, silent
@@ -51,9 +52,10 @@ def equipped(
     """
     wanted = [*spec.requirements, *([f"-r {artifact.requirements}"] if artifact.requirements else [])]
     reason = f"the engine is {spec.engine}" if spec.engine == "mxnet" else needs_mxnet(artifact)
-    if reason and spec.engine != "onnx" and artifact.runtime == "mxnet":
+    if reason and spec.engine != "onnx" and artifact.runtime in {"mxnet", mar.RUNTIME}:
         logger.info("the model %r is run by MXNet itself, in an environment that has it: %s", spec.name, reason)
-        artifact = msgspec.structs.replace(artifact, runtime=NATIVE)
+        if artifact.runtime == "mxnet":
+            artifact = msgspec.structs.replace(artifact, runtime=NATIVE)
         wanted = [*mxnet.requirements(), *wanted]
     if wanted:
         python = interpreter(wanted, artifact.runtime, cache=cache, origin=repr(spec.name), progress=progress)

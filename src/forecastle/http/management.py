@@ -37,7 +37,8 @@ def management_app(
 ) -> Pages:
     """What the management port serves. ``stats`` are those of the inference application, which ``/metrics`` shows.
 
-    Requests to the management port itself are not counted there. ``source`` says where a model's version came from.
+    Requests to the management port itself are not counted there; those of web pages change nothing. ``source`` says
+    where a model's version came from.
     """
 
     async def models(request: Request) -> Response:
@@ -52,7 +53,7 @@ def management_app(
         return Response(msgspec.json.encode(page), media_type="application/json")
 
     own = [*health_routes(core), Route("/models", models), metrics_route(core, stats, applications)]
-    return Pages([*own, *routes], HttpStats())
+    return Pages([*own, *routes], HttpStats(), guarded=True)
 
 
 def _number(request: Request, key: str, default: int) -> int:

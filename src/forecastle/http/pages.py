@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from forecastle.errors import MethodNotAllowed, NotFound, RequestError
+from forecastle.errors import ForeignPage, MethodNotAllowed, NotFound, RequestError
 from forecastle.http.errors import InternalError, error_reply, named, shortened
 from forecastle.http.request_id import request_id
 from forecastle.http.stats import HttpStats
@@ -24,10 +24,20 @@ OTHER = "other"
 """The route under which all paths are counted that no route has."""
 
 
-class Pages:
-    """Serves ``routes``; ``elsewhere`` are paths that are served too, for the message of a 404."""
+_READING = {"GET", "HEAD", "OPTIONS"}
 
-    def __init__(self, routes: Sequence[Route], stats: HttpStats, elsewhere: Sequence[str] = ()) -> None:
+
+class Pages:
+    """Serves ``routes``; ``elsewhere`` are paths that are served too, for the message of a 404.
+
+    With ``guarded``, what a web page asks changes nothing: a page of any site can send requests to this machine's own
+    address, and a model that it would register is code that we would run.
+    """
+
+    def __init__(
+        self, routes: Sequence[Route], stats: HttpStats, elsewhere: Sequence[str] = (), *, guarded: bool = False
+    ) -> None:
+        self._guarded = guarded
         self._stats = stats
         self._routes = tuple(routes)
         self._paths = frozenset(route.path for route in routes)
@@ -55,6 +65,10 @@ class Pages:
                 message = {**message, "headers": [*given, (b"x-request-id", id_.encode("ascii"))]}
             await send(message)
 
+        if self._guarded and scope["method"] not in _READING and b"origin" in dict(scope["headers"]):
+            refusal = ForeignPage("this port changes nothing for a web page (the request has an Origin header)")
+            await self._error(Request(scope), refusal)(scope, receive, send_with_id)
+            return
         with contextlib.suppress(Exception):  # Starlette raises again what _defect has logged and answered
             await self._app(scope, receive, send_with_id)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from forecastle.models import mms
+from forecastle.models import mar, mms
 from forecastle.models.artifact import Artifact
 from forecastle.models.operators import of_symbol
 from forecastle.models.services import split_service
@@ -37,7 +37,10 @@ CONVERTED = frozenset(
 
 
 def needs_mxnet(artifact: Artifact) -> str:
-    """Say why an archive needs MXNet itself: its service imports it, or an operator is not converted; or nothing."""
+    """Say why an archive needs MXNet itself: its code imports it, or an operator is not converted; or nothing."""
+    if artifact.runtime == mar.RUNTIME:
+        importing = [path.name for path in sorted(Path(artifact.path).glob("*.py")) if "mxnet" in _imports(path)]
+        return f"{importing[0]} imports mxnet" if importing else ""
     if artifact.runtime != "mxnet":
         return ""
     where, _ = split_service(artifact.service)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from forecastle.models import manifest, operators
+from forecastle.models import manifest, mar, operators
 from forecastle.models.artifact import Artifact, open_artifact
 from forecastle.models.engines import needs_mxnet
 from forecastle.models.export import Order, gather
@@ -108,6 +108,10 @@ def _operators(artifact: Artifact) -> dict[str, int]:
 
 
 def _role(name: str, artifact: Artifact) -> str:
+    if artifact.runtime == mar.RUNTIME:
+        module = artifact.service.partition(":")[0].removesuffix(".py")
+        needs = Path(artifact.requirements).name
+        return {mar.MANIFEST: "manifest", f"{module}.py": "handler", needs: "requirements"}.get(name, "")
     known = {SIGNATURE: "signature", SYNSET: "labels", **dict.fromkeys(NAMES, "manifest")}
     for path, role in (
         (artifact.service, "service"),

@@ -6,13 +6,13 @@ https://github.com/pytorch/serve/blob/master/ts/context.py
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Mapping
 from typing import Any
 
 from forecastle.errors import BadOutput
 from forecastle.hooks.current import CurrentRequest, check_header
 from forecastle.runtimes.handler.metrics import Metrics
+from forecastle.runtimes.version import version
 
 CONTENT_TYPE = "content-type"
 _FIRST, _LAST = 200, 599
@@ -99,7 +99,7 @@ class Context:
             "gpu_id": None,
             "batch_size": batch_size,
             "server_name": "MMS",
-            "server_version": importlib.metadata.version("forecastle"),
+            "server_version": version(),
             "limit_max_image_pixels": True,
         }
         self.model_yaml_config: dict[str, Any] = {}

@@ -76,7 +76,11 @@ def _imported(where: str, name: str, model_dir: Path) -> ModuleType:
 
 
 def _from_file(path: Path, stem: str) -> ModuleType:
-    """Import a file under its own name, also where a module of that name is there already: ``service.py`` is common."""
+    """Import a file under its own name, also where a module of that name is there already: ``service.py`` is common.
+
+    One that is called like a module of Python's own does not take its place.
+    """
+    stem = f"handler_{stem}" if stem in sys.stdlib_module_names else stem
     spec = importlib.util.spec_from_file_location(stem, path)
     assert spec is not None, "a .py file has a loader"
     assert spec.loader is not None, "a .py file has a loader"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import msgspec
 from forecastle.models.artifact import Artifact
 from forecastle.models.mms import SIGNATURE
 from forecastle.models.signature import Signature, format_signature, read_signature
+from forecastle.runtimes.version import version
 
 
 class ModelService(ABC):
@@ -68,7 +68,7 @@ class SingleNodeService(ModelService):
 
     def ping(self) -> Any:
         """Return the version of what computes."""
-        return importlib.metadata.version("forecastle")
+        return version()
 
     @property
     def signature(self) -> dict[str, Any] | None:
