@@ -58,6 +58,14 @@ def test_flags_of_later_versions_are_harmless(capsys: pytest.CaptureFixture[str]
     assert "mms: --gpu has no effect here: models run on the CPU\n" in capsys.readouterr().err
 
 
+def test_a_model_store_is_where_models_are_looked_for_first(tmp_path: Path) -> None:
+    (tmp_path / "noop.mar").touch()
+    models = ("a=noop.mar", "b=elsewhere.mar", "c=http://host/noop.mar")
+    options, specs, _ = read(["--start", "--foreground", "--model-store", str(tmp_path), "--models", *models])
+    assert options.model_root == tmp_path
+    assert [spec.source for spec in specs] == [str(tmp_path / "noop.mar"), "elsewhere.mar", "http://host/noop.mar"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,7 +1,7 @@
 """The command ``mms``: MMS 0.x's syntax for starting a server.
 
 Contract: ``mms --models NAME=PATH [NAME=PATH ...] [--process SERVICE] [--gen-api LANGUAGE] [--port PORT]``, where
-argparse's prefix matching makes ``--model`` work too. The flags that later versions of MMS added are accepted.
+argparse's prefix matching made ``--model`` work too. The flags that later versions of MMS added are accepted.
 
 A service is for all models unless it is given as ``NAME=SERVICE``, and goes before the one that an archive packs.
 """
@@ -68,8 +68,9 @@ def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec], str]
         log_rotation_time=_rotation(given.log_rotation_time),
         log_format=given.log_format,
         metrics_write_to=given.metrics_write_to,
+        model_root=given.model_store or ServerOptions(cache_dir=Path()).model_root,
     )
-    specs = distinct(options.spec(*pair) for pair in given.models)
+    specs = distinct(options.spec(name, _stored(path, given.model_store)) for name, path in given.models)
     unknown = [name for name in services if name and name not in {spec.name for spec in specs}]
     if unknown:
         raise UsageError(f"--process {unknown[0]}={services[unknown[0]]}: there is no model {unknown[0]!r} in --models")
@@ -79,6 +80,12 @@ def read(arguments: Sequence[str]) -> tuple[ServerOptions, list[ModelSpec], str]
         [msgspec.structs.replace(spec, service=services.get(spec.name, everyone)) for spec in specs],
         language,
     )
+
+
+def _stored(path: str, store: Path | None) -> str:
+    """Return where a model lies: below the store if there is one and the model is there, else where its path says."""
+    below = None if store is None or "://" in path else store / path
+    return str(below) if below is not None and below.exists() else path
 
 
 def _services(given: Sequence[str]) -> dict[str, str]:
@@ -125,7 +132,8 @@ def _log_level(text: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog=_program(), description="Serve MMS archives over HTTP.")
     add = parser.add_argument
-    add("--models", nargs="+", required=True, action="extend", type=_pair, metavar="NAME=PATH", help="models to serve")
+    names, text = ("--models", "--model"), "models to serve"
+    add(*names, nargs="+", required=True, action="extend", type=_pair, metavar="NAME=PATH", help=text)
     add("--process", "--service", action="append", default=[], metavar="[NAME=]SERVICE", help=_PROCESS)
     add("--gen-api", metavar="LANGUAGE", help="generate a client's package in ./build first")
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
@@ -137,6 +145,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--log-format", choices=get_args(values.LogFormat), default="text", help="how to log (default: %(default)s)")
     add("--metrics-write-to", choices=get_args(values.MetricsTarget), help="write metrics every minute")
     add("--engine", choices=get_args(Engine), default="auto", help="what runs the archives (default: %(default)s)")
+    add("--model-store", type=Path, metavar="DIR", help="folder of the models that are named without one")
+    for ignored in ("--start", "--foreground"):
+        add(ignored, action="store_true", help=argparse.SUPPRESS)
     add("--gpu", help=argparse.SUPPRESS)
     return parser
 
