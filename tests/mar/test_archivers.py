@@ -8,9 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.process import serving
+from cli.process import eventually, serving
 from mar.archivers import FORMATS, NOOP, mms_archive, torch_archive
 from side import CACHE
+from test_docs import ROOT, fences
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -80,3 +81,43 @@ def test_requests_that_wait_go_to_the_handler_together_where_that_was_asked_for(
         with ThreadPoolExecutor(4) as pool:
             replies = list(pool.map(lambda _: server.post("/predictions/noop", b"1").text, range(4)))
     assert replies == ["4"] * 4
+
+
+def test_the_handler_of_the_documentation_works_as_printed(tmp_path: Path) -> None:
+    (printed,) = [text for text in fences(ROOT / "docs" / "archives.md", "python") if text.startswith("class Handler")]
+    archive = mms_archive(tmp_path, {"service.py": printed}, handler="service")
+    with serving(str(archive), folder=tmp_path) as server:
+        assert server.post("/predictions/noop", b"abc", "application/octet-stream").json() == {"bytes": 3}
+
+
+def test_what_was_registered_is_there_again_after_a_restart(tmp_path: Path) -> None:
+    archive = torch_archive(
+        tmp_path, {"service.py": VERSIONED + "\n\ndef other(data, context):\n    return ['other']\n"}
+    )
+    options = ("--store", str(tmp_path / "state.db"), "--model-root", str(tmp_path))
+    query = {"url": archive.name, "model_name": "again", "initial_workers": 2, "handler": "service:other"}
+    with serving(*options, folder=tmp_path) as server:
+        reply = httpx.post(f"{server.management}/models", params=query, timeout=60)
+        assert reply.json() == {"status": "Workers scaled"}
+        assert server.post("/predictions/again", b"1").text == "other"
+    with serving(*options, folder=tmp_path) as server:
+        eventually(lambda: server.post("/predictions/again/1.0", b"1").status_code == 200, "the model")
+        described = httpx.get(f"{server.management}/models/again").json()
+        assert (described["minWorkers"], described["loadedAtStartup"]) == (2, False)
+        assert server.post("/predictions/again", b"1").text == "other"
+
+
+def test_models_of_a_multi_model_endpoint_are_managed_too(tmp_path: Path) -> None:
+    archive = mms_archive(tmp_path, {"service.py": NOOP})
+    environment = {"SAGEMAKER_MULTI_MODEL": "true"}
+    options = ("--model-root", str(tmp_path), "--store", "memory")
+    with serving(*options, folder=tmp_path, environment=environment) as server:
+        loading = {"model_name": "held", "url": str(archive)}
+        assert httpx.post(f"{server.url}/models", json=loading, timeout=60).status_code == 200
+        assert server.post("/models/held/invoke", b"1").text == "OK"
+        model = f"{server.management}/models/held"
+        assert httpx.get(model).json()["modelUrl"] == str(archive)
+        assert httpx.put(model, params={"min_worker": 2, "synchronous": "true"}, timeout=60).status_code == 200
+        assert len(httpx.get(model).json()["workers"]) == 2
+        assert httpx.delete(model, timeout=60).json() == {"status": 'Model "held" unregistered'}
+        assert httpx.get(f"{server.url}/models").json() == {"models": []}
