@@ -95,7 +95,7 @@ def test_what_was_registered_is_there_again_after_a_restart(tmp_path: Path) -> N
         tmp_path, {"service.py": VERSIONED + "\n\ndef other(data, context):\n    return ['other']\n"}
     )
     options = ("--store", str(tmp_path / "state.db"), "--model-root", str(tmp_path))
-    query = {"url": archive.name, "model_name": "again", "initial_workers": 2, "handler": "service:other"}
+    query = {"url": archive.name, "model_name": "again", "initial_workers": "2", "handler": "service:other"}
     with serving(*options, folder=tmp_path) as server:
         reply = httpx.post(f"{server.management}/models", params=query, timeout=60)
         assert reply.json() == {"status": "Workers scaled"}
@@ -105,6 +105,23 @@ def test_what_was_registered_is_there_again_after_a_restart(tmp_path: Path) -> N
         described = httpx.get(f"{server.management}/models/again").json()
         assert (described["minWorkers"], described["loadedAtStartup"]) == (2, False)
         assert server.post("/predictions/again", b"1").text == "other"
+
+
+def test_a_registered_model_whose_archive_has_gone_is_described_and_can_be_unregistered(tmp_path: Path) -> None:
+    archive = mms_archive(tmp_path, {"service.py": NOOP})
+    options = ("--store", str(tmp_path / "state.db"), "--model-root", str(tmp_path))
+    with serving(*options, folder=tmp_path) as server:
+        query = {"url": archive.name, "initial_workers": "1"}
+        assert httpx.post(f"{server.management}/models", params=query, timeout=60).status_code == 200
+    archive.unlink()
+    with serving(*options, folder=tmp_path) as server:
+        model = f"{server.management}/models/noop"
+        eventually(lambda: "reason" in httpx.get(model).json(), "the failure")
+        described = httpx.get(model).json()
+        assert (described["workers"], described["minWorkers"]) == ([], 1)
+        assert "there is no file or directory" in described["reason"]
+        assert httpx.delete(model).json() == {"status": 'Model "noop" unregistered'}
+        assert httpx.get(model).status_code == 404
 
 
 def test_models_of_a_multi_model_endpoint_are_managed_too(tmp_path: Path) -> None:

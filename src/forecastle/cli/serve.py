@@ -67,9 +67,9 @@ def serve(
     flag wins over the environment, the environment over the file.
 
     Args:
-        models: NAME=SOURCE for each model; a SOURCE alone is named after its file or module. SOURCE is an MMS archive
-            or its folder, an .onnx file, a Python file or module with hooks, or a file:// or http(s):// URL of these.
-            Without any model, the hook packages that are installed are served.
+        models: NAME=SOURCE for each model; a SOURCE alone is named after its file or module. SOURCE is an archive of
+            MMS or TorchServe or its folder, an .onnx file, a Python file or module with hooks, or a file:// or
+            http(s):// URL of these. Without any model, the hook packages that are installed are served.
         config: The file to read options and models from (default: forecastle.toml in the working folder, if present).
         host: The address to listen on for predictions; 0.0.0.0 for every network of the machine, and the default of
             a container's first process.
@@ -97,7 +97,7 @@ def serve(
         api_title: The title of the API's description, after which generated clients are named.
         api_version: The version in the API's description.
         multi_model: Load and unload models over HTTP, as SageMaker's multi-model endpoints do.
-        model_root: The directory that those models lie in.
+        model_root: The directory that those models lie in, and that the management port looks models up in.
         cluster: The name under which registered applications and models are kept, and found again by the next server
             (default: default). A server of a named cluster needs no model to start with.
         store: Where they are kept instead: a file for SQLite, redis://HOST:PORT/DB for servers that share them, or

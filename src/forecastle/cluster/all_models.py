@@ -7,6 +7,7 @@ import asyncio
 from forecastle.cluster.controller import Controller, Deployment
 from forecastle.cluster.management import Management
 from forecastle.cluster.registry import Registry
+from forecastle.cluster.specs import ModelSpec
 from forecastle.errors import LoadFailed, ModelNotFound, NotLoaded, OutOfMemory
 from forecastle.serving.router import Router
 
@@ -33,6 +34,24 @@ class AllModels:
         self._drain = drain
         self._turns: dict[str, asyncio.Lock] = {}
 
+    def spec(self, name: str, version: str = "") -> ModelSpec:
+        """Return what a version is, by default the current one; one that is registered need not be served.
+
+        Raises:
+            ModelNotFound: it is neither.
+        """
+        versions = self._management.desired.models.get(name, {})
+        found = versions.get(version or self._management.desired.current.get(name, ""))
+        return self.find(name, version).spec if found is None else found
+
+    def served(self, name: str, version: str) -> Deployment | None:
+        """Return a version as it is served, or ``None``."""
+        return self._controller.deployments.get((name, version))
+
+    def trouble(self, name: str, version: str) -> str:
+        """Say why a registered version is not served as it is registered, or nothing."""
+        return self._management.failures.get((name, version), "")
+
     def find(self, name: str, version: str = "") -> Deployment:
         """Return a version that is served, by default the current one.
 
@@ -48,7 +67,7 @@ class AllModels:
 
     def source(self, name: str, version: str) -> str:
         """Return where a version came from, empty where that is no place."""
-        found = self._controller.deployments.get((name, version))
+        found = self.served(name, version)
         return (found.spec.source or "") if found is not None else ""
 
     def registered(self, name: str, version: str) -> bool:

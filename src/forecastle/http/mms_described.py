@@ -8,36 +8,39 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-from forecastle.cluster.controller import Deployment
 from forecastle.cluster.processes import memory, started
-from forecastle.serving.router import ReplicaStatus
+from forecastle.cluster.specs import ModelSpec
+from forecastle.serving.router import ReplicaStatus, ServedModel
 
 _STATES = {"ready": "READY", "starting": "LOADING", "loading": "LOADING"}
 
 
-def describe(deployment: Deployment, *, registered: bool) -> dict[str, Any]:
-    """Return the description of a version; what is not known is left out.
+def describe(spec: ModelSpec, model: ServedModel | None, *, registered: bool, reason: str) -> dict[str, Any]:
+    """Return the description of a version, ``model`` if it is served; what is not known is left out.
 
-    ``batchSize`` is -1 where as many are predicted together as pay, ``maxBatchDelay`` in milliseconds.
+    ``batchSize`` is -1 where as many are predicted together as pay, ``maxBatchDelay`` in milliseconds. ``reason`` says
+    why a registered version is not served as it is to be.
     """
-    spec, model = deployment.spec, deployment.model
-    info = model.describe()
+    info = None if model is None else model.describe()
+    waiting, running = (0, 0) if model is None else (model.waiting, model.running)
+    replicas = [] if info is None else info.replicas
     described = {
         "modelName": spec.name,
         "modelVersion": spec.version,
         "modelUrl": spec.source or "",
-        "engine": info.runtime,
+        "engine": "" if info is None else info.runtime,
         "runtime": "python",
         "minWorkers": spec.replicas,
         "maxWorkers": spec.replicas,
         "batchSize": spec.batch_size,
         "maxBatchDelay": round(spec.batch_delay * 1000),
         "loadedAtStartup": not registered,
-        "workers": [_worker(replica) for replica in info.replicas if replica.state != "stopped"],
+        "workers": [_worker(replica) for replica in replicas if replica.state != "stopped"],
         "jobQueueStatus": {
-            "remainingCapacity": max(0, spec.queue_size - model.waiting),
-            "pendingRequests": model.waiting + model.running,
+            "remainingCapacity": max(0, spec.queue_size - waiting),
+            "pendingRequests": waiting + running,
         },
+        "reason": reason,
     }
     return {key: value for key, value in described.items() if value != ""}
 

@@ -114,13 +114,19 @@ class MmsManagement:
 
     async def _describe(self, request: Request) -> Response:
         name, version = _target(request)
-        deployment = self._models.find(name, version)
-        registered = self._models.registered(name, deployment.spec.version)
-        return JSONResponse(describe(deployment, registered=registered))
+        spec = self._models.spec(name, version)
+        found = self._models.served(spec.name, spec.version)
+        return JSONResponse(
+            describe(
+                spec if found is None else found.spec,
+                None if found is None else found.model,
+                registered=self._models.registered(spec.name, spec.version),
+                reason=self._models.trouble(spec.name, spec.version),
+            )
+        )
 
     async def _unregister(self, request: Request) -> Response:
         name, version = _target(request)
-        self._models.find(name, version)
         await self._models.remove(name, version)
         return _status(f'Model "{name}" unregistered')
 
