@@ -20,6 +20,7 @@ from forecastle.http.stats import HttpStats
 from forecastle.serving.application import ServedApplication
 
 _EITHER = predictions.PREFIX + mms.SUFFIX[1:]
+_FORM = MULTIPART.encode()
 NO_APPLICATIONS: Mapping[str, ServedApplication] = {}
 TITLE, VERSION = "Model Serving Apis", "1.0.0"
 """What MMS calls its API, and so the packages of its generated clients."""
@@ -46,7 +47,7 @@ class InferenceApp:
         title: str = TITLE,
         version: str = VERSION,
     ) -> None:
-        self._predictions = Predictions(core, stats, timeout=timeout, max_body=max_body)
+        self.predictions = Predictions(core, stats, timeout=timeout, max_body=max_body)
         routes = [
             *health_routes(core),
             sagemaker.execution_parameters(core),
@@ -64,14 +65,14 @@ class InferenceApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        contract = self._contract(scope.get("path", ""), scope)
+        contract = self.contract(scope.get("path", ""), scope)
         if contract is None:
             await self._pages(scope, receive, send)
         else:
-            await self._predictions.answer(contract, scope, receive, send)
+            await self.predictions.answer(contract, scope, receive, send)
 
-    def _contract(self, path: str, scope: Scope) -> Contract | None:
-        """Return the contract of a path under which predictions are made."""
+    def contract(self, path: str, scope: Scope) -> Contract | None:
+        """Return the contract of a path under which predictions are made, and None for any other path."""
         if self._applications and (contract := self._of_application(path, scope)) is not None:
             return contract
         if path == sagemaker.INVOCATIONS:
@@ -102,6 +103,7 @@ class InferenceApp:
 
 def _is_form(scope: Scope) -> bool:
     """Whether the body is a form, which is how MMS's clients send pictures."""
-    return any(
-        name == b"content-type" and value[:19].lower() == MULTIPART.encode() for name, value in scope.get("headers", ())
-    )
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            return bool(value[:19].lower() == _FORM)
+    return False

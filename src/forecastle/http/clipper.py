@@ -22,7 +22,7 @@ from forecastle.http.errors import Headers, error_headers
 from forecastle.messages import Part, Request, Response
 from forecastle.serving.application import Answer, ServedApplication
 from forecastle.serving.gather import Gather
-from forecastle.serving.ticket import Done
+from forecastle.serving.ticket import Done, Result
 
 PREDICT, UPDATE = "/predict", "/update"
 DEFAULT_HEADER = "Forecastle-Default"
@@ -46,22 +46,23 @@ class QueryError(BadInput):
 class Queries:
     """The queries of one HTTP request, as one ticket: ``done`` is called once, when the last is answered."""
 
-    __slots__ = ("_answers", "_batch", "_done", "_gathers", "_left", "_strict")
+    __slots__ = ("_answers", "_done", "_gathers", "_left", "_strict")
 
-    def __init__(self, count_: int, done: Done, *, batch: bool, strict: bool) -> None:
+    def __init__(self, count_: int, done: Done, *, strict: bool) -> None:
         self._answers: list[Answer | None] = [None] * count_
         self._gathers: list[Gather] = []
         self._left = count_
-        self._batch = batch
         self._strict = strict
         self._done = done
 
     def start(self, application: ServedApplication, requests: list[Request]) -> None:
         """Ask."""
         if not requests:
-            self._done(Response(b'{"batch_predictions":[]}', _JSON))
+            self._end(Response(b'{"batch_predictions":[]}', _JSON))
         for i, request in enumerate(requests):
-            self._gathers.append(application.ask(request, partial(self._answered, i)))
+            gather = application.ask(request, partial(self._answered, i))
+            if not gather.over:
+                self._gathers.append(gather)
 
     def cancel(self) -> None:
         """The client is gone."""
@@ -75,17 +76,30 @@ class Queries:
             return
         answers = [each for each in self._answers if each is not None]
         self._gathers = []
+        causes: dict[str, None] = {}
         for each in answers:
             if each.error is not None and (self._strict or not each.cause):
-                self._done(each.error)
+                self._end(each.error)
                 return
-        causes = ", ".join(dict.fromkeys(each.cause for each in answers if each.cause))
-        self._done(Response(self._body(answers), _JSON, {DEFAULT_HEADER: causes} if causes else {}))
+            if each.cause:
+                causes[each.cause] = None
+        self._end(Response(self._body(answers), _JSON, {DEFAULT_HEADER: ", ".join(causes)} if causes else {}))
 
     def _body(self, answers: list[Answer]) -> bytes:
-        parts = [_body(answer) for answer in answers]
-        # Clipper takes a batch of one out of its list, and so its clients expect.
-        return b'{"batch_predictions":[%b]}' % b",".join(parts) if self._batch and len(parts) > 1 else parts[0]
+        if len(answers) == 1:  # Clipper takes a batch of one out of its list, and so its clients expect
+            return _body(answers[0])
+        return b'{"batch_predictions":[%b]}' % b",".join(map(_body, answers))
+
+    def _end(self, result: Result) -> None:
+        done, self._done = (
+            self._done,
+            _drop,
+        )  # what holds this object holds it no more: nothing is left for the collector
+        done(result)
+
+
+def _drop(_: object) -> None:
+    """Let go of a second end."""
 
 
 def contracts(applications: Mapping[str, ServedApplication]) -> tuple[Contract, Contract]:
@@ -111,7 +125,7 @@ def contracts(applications: Mapping[str, ServedApplication]) -> tuple[Contract, 
                 application.check_version(query.version)
             except (BadInput, ModelNotFound) as error:
                 raise QueryError(error.message) from None
-        queries = Queries(len(query.inputs), done, batch=query.batch, strict=_strict(call.headers))
+        queries = Queries(len(query.inputs), done, strict=_strict(call.headers))
         queries.start(application, [_request(application, call, part, query.version) for part in query.inputs])
         return queries
 

@@ -21,10 +21,9 @@ class JsonError(BadInput):
 
 
 class Query(NamedTuple):
-    """Inputs to predict for, whether they came as a batch, and the version that is to do it (empty for the current)."""
+    """Inputs to predict for, and the version that is to do it (empty for the current)."""
 
     inputs: list[Part]
-    batch: bool
     version: str
 
 
@@ -82,7 +81,7 @@ def parse_query(body: bytes, input_type: str) -> Query:
         if not version:
             raise JsonError("version is an empty string: leave it out for the current version")
     if not isinstance(found.input, UnsetType):
-        return Query([_part(found.input, input_type, "input")], False, version)
+        return Query([_part(found.input, input_type, "input")], version)
     if isinstance(found.input_batch, UnsetType):
         wanted = f'{{"input": {_EXPECTED[input_type]}}} or {{"input_batch": an array of them}}'
         raise JsonError(f"JSON object does not have required keys input or input_batch. Expected JSON schema: {wanted}")
@@ -90,7 +89,7 @@ def parse_query(body: bytes, input_type: str) -> Query:
         batch = _read_list(found.input_batch)
     except msgspec.DecodeError:
         raise JsonError("Type mismatch! JSON key input_batch expected type Array") from None
-    return Query([_part(raw, input_type, f"input_batch[{i}]") for i, raw in enumerate(batch)], True, version)
+    return Query([_part(raw, input_type, f"input_batch[{i}]") for i, raw in enumerate(batch)], version)
 
 
 def parse_feedback(body: bytes, input_type: str) -> Feedback:

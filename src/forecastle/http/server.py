@@ -82,6 +82,9 @@ class HttpServer:
         server.should_exit = True
         await self._serving
         self._serving = None
+        for connection in list(server.server_state.connections):
+            assert isinstance(connection, Protocol)
+            connection.interrupt()
         ending = set(server.server_state.tasks)
         if ending:
             await asyncio.wait(ending, timeout=_LAST_REPLIES_SECONDS)

@@ -61,7 +61,8 @@ class Gather:
         """Complete with an error and no answer, without having asked."""
         self.error = error
         self.over = True
-        self._complete(self)
+        complete, self._complete = self._complete, _drop
+        complete(self)
 
     def cancel(self) -> None:
         """The client has gone: complete with that error and no answer, and ask no more."""
@@ -97,9 +98,14 @@ class Gather:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             waiter.cancel()
-        self._complete(self)
+        complete, self._complete = self._complete, _drop  # so that nothing is left for the collector
+        complete(self)
         if self._watched:
             self._deadlines.ended()
+
+
+def _drop(_: object) -> None:
+    """Let go of a second end."""
 
 
 def _copied(request: Request) -> Request:
