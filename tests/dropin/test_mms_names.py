@@ -35,6 +35,9 @@ HANDLERS = {
     "mms.context": ("Context", "RequestProcessor"),
     "ts.utils.util": ("PredictionException",),
     "ts.context": ("Context", "RequestProcessor"),
+    "ts.torch_handler.base_handler": ("BaseHandler",),
+    "ts.torch_handler.vision_handler": ("VisionHandler",),
+    "ts.torch_handler.image_classifier": ("ImageClassifier",),
 }
 
 

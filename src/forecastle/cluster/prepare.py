@@ -13,7 +13,7 @@ from forecastle.cluster.specs import ModelSpec
 from forecastle.errors import UsageError
 from forecastle.models import mar
 from forecastle.models.artifact import Artifact, open_artifact
-from forecastle.models.engines import NATIVE, needs_mxnet
+from forecastle.models.engines import NATIVE, extra, needs_mxnet
 from forecastle.models.progress import Progress, silent
 
 logger = logging.getLogger(__name__)
@@ -58,6 +58,6 @@ def equipped(
             artifact = msgspec.structs.replace(artifact, runtime=NATIVE)
         wanted = [*mxnet.requirements(), *wanted]
     if wanted:
-        python = interpreter(wanted, artifact.runtime, cache=cache, origin=repr(spec.name), progress=progress)
+        python = interpreter(wanted, extra(artifact), cache=cache, origin=repr(spec.name), progress=progress)
         spec = msgspec.structs.replace(spec, python=python)
     return spec, artifact

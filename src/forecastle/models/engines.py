@@ -53,6 +53,20 @@ def needs_mxnet(artifact: Artifact) -> str:
     return f"the operator {missing[0]} is run by MXNet alone" if missing else ""
 
 
+def extra(artifact: Artifact) -> str:
+    """Return the extra that an environment of the artifact needs, besides what its requirements say.
+
+    It is that of its runtime. A handler has none; TorchServe has PyTorch for all of them, so that no archive lists it.
+    """
+    if artifact.runtime != mar.RUNTIME:
+        return artifact.runtime
+    torch = artifact.service in mar.BUNDLED or any(
+        "torch" in _imports(path) or b"ts.torch_handler" in path.read_bytes()
+        for path in Path(artifact.path).glob("*.py")
+    )
+    return "torch" if torch else artifact.runtime
+
+
 def _imports(path: Path) -> set[str]:
     try:
         tree = ast.parse(path.read_bytes())

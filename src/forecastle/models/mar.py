@@ -23,6 +23,9 @@ RUNTIME = "handler"
 LANGUAGES = ("python", "python2", "python3")
 """What an archive may say that it runs on; the letters' case is left alone. All of it runs on the Python there is."""
 
+BUNDLED = ("base_handler", "image_classifier")
+"""TorchServe's own handlers that come with us, by the names that archives have for them. They need PyTorch."""
+
 
 class Mar(msgspec.Struct, frozen=True):
     """What a manifest says: ``handler`` is ``MODULE[:FUNCTION]``, ``requirements`` a file; either may be empty."""

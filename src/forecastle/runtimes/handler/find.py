@@ -12,11 +12,16 @@ from types import ModuleType
 from typing import Any
 
 from forecastle.errors import LoadFailed
-from forecastle.models.mar import MANIFEST
+from forecastle.models.mar import BUNDLED, MANIFEST
 from forecastle.runtimes.handler.context import Context
 
 Handle = Callable[[Any, Context], Any]
 DEFAULT = "handle"
+_CLASSES = {
+    "base_handler": ("forecastle.runtimes.handler.torch", "BaseHandler"),
+    "image_classifier": ("forecastle.runtimes.handler.vision", "ImageClassifier"),
+}
+_NOT_HERE = {"image_segmenter", "object_detector", "text_classifier", "text_handler"}
 _THEIRS = {"mms": "forecastle-dropin", "ts": "forecastle-dropin"}
 
 
@@ -33,6 +38,8 @@ def find_handler(name: str, model_dir: Path, context: Context) -> Handle:
     if not name:
         raise LoadFailed(f"the archive's {MANIFEST} names no handler; expected model.handler to be MODULE:FUNCTION")
     where, _, wanted = name.partition(":")
+    if where in BUNDLED and not (model_dir / f"{where}.py").is_file():
+        return _of_class(_bundled(where, name), DEFAULT, name, context)
     module = _imported(where, name, model_dir)
     function = getattr(module, wanted or DEFAULT, None)
     if inspect.isroutine(function):
@@ -46,6 +53,17 @@ def find_handler(name: str, model_dir: Path, context: Context) -> Handle:
         f"the handler {name}: {where} has no function {wanted or DEFAULT!r}, and {found}. "
         "Expected only one class with initialize(context) and handle(data, context), or a function (data, context)"
     )
+
+
+def _bundled(where: str, name: str) -> type:
+    module, class_name = _CLASSES[where]
+    try:
+        found: type = getattr(importlib.import_module(module), class_name)
+    except ModuleNotFoundError as error:
+        raise LoadFailed(
+            f"the handler {name} needs the package {error.name!r}: pip install 'forecastle[torch]'"
+        ) from error
+    return found
 
 
 def _of_class(found: type, method: str, name: str, context: Context) -> Handle:
@@ -92,6 +110,11 @@ def _from_file(path: Path, stem: str) -> ModuleType:
 
 def _missing(error: ModuleNotFoundError, stem: str, name: str, model_dir: Path) -> LoadFailed:
     missing = error.name or ""
+    if missing == stem and stem in _NOT_HERE:
+        return LoadFailed(
+            f"the handler {name} is one of TorchServe's that is not here ({', '.join(sorted(BUNDLED))} are): pack a "
+            "file with a class over ts.torch_handler.base_handler.BaseHandler"
+        )
     if missing == stem:
         there = ", ".join(sorted(path.name for path in model_dir.glob("*.py"))) or "no Python file"
         return LoadFailed(f"the handler {name}: there is no {stem}.py in the archive; it holds {there}")
