@@ -161,7 +161,7 @@ def _writer(output_fn: Callable[[Any, MIMEAccept], Any], *, own: bool, whole: bo
 
     def write(prediction: Any, accept: str) -> Body:
         parsed = media.accept(accept)
-        if is_stream(prediction) and not whole:
+        if not whole and is_stream(prediction):
             if not own:
                 return of_elements(prediction, parsed)
             return of_pieces((written(element, parsed, accept) for element in prediction), None, parsed)
@@ -196,6 +196,8 @@ def _body(result: Any, hook: str, accept: MIMEAccept) -> Body:
     """Check what a hook gave for a body: bytes (or text, which becomes UTF-8) and a content type, or pieces of it."""
     if isinstance(result, tuple) and len(result) == 2:
         body, content_type = result
+        if type(body) is bytes and type(content_type) is str:
+            return body, content_type
         if isinstance(body, str):
             body = body.encode()
         if isinstance(body, bytes | bytearray | memoryview) and isinstance(content_type, str):

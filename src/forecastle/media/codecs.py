@@ -128,11 +128,11 @@ def encode(value: Any, content_type: str) -> bytes:
     Raises:
         BadOutput: the value cannot be written so.
     """
-    media_type = parse(content_type)
-    charset = media_type.params.get("charset", "utf-8")
     try:
-        if is_json(content_type):
+        if content_type == JSON or is_json(content_type):
             return _JSON_ENCODER.encode(value)
+        media_type = parse(content_type)
+        charset = media_type.params.get("charset", "utf-8")
         if media_type.type in {CSV, "application/csv"}:
             return _written_csv(value).encode(charset)
         if HAS_NUMPY and media_type.type == NPY:
