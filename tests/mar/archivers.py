@@ -33,7 +33,7 @@ def mms_archive(
 
 def torch_archive(
     folder: Path,
-    files: Mapping[str, str],
+    files: Mapping[str, str | bytes],
     *arguments: str,
     name: str = "noop",
     handler: str = "service.py",
@@ -42,15 +42,15 @@ def torch_archive(
 ) -> Path:
     """Make an archive with torch-model-archiver; ``files`` has the handler, and what ``arguments`` name."""
     content = _written(folder / f"{name}-content", files)
-    given = [str(content / argument) if argument in files else argument for argument in arguments]
-    own = ["--version", version, "--handler", str(content / handler), *given]
-    return _made("torch-model-archiver==0.12.0", folder, name, form, own)
+    given = [str(content / each) if each in files else each for each in ("--handler", handler, *arguments)]
+    return _made("torch-model-archiver==0.12.0", folder, name, form, ["--version", version, *given])
 
 
-def _written(folder: Path, files: Mapping[str, str]) -> Path:
+def _written(folder: Path, files: Mapping[str, str | bytes]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        (folder / name).write_text(textwrap.dedent(content))
+        data = content if isinstance(content, bytes) else textwrap.dedent(content).encode()
+        (folder / name).write_bytes(data)
     return folder
 
 

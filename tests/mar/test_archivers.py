@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from cli.process import eventually, serving
 from mar.archivers import FORMATS, NOOP, mms_archive, torch_archive
+from runtimes.archives import jpeg
 from side import CACHE
 from test_docs import ROOT, fences
 
@@ -67,6 +69,28 @@ def test_a_handler_that_imports_mxnet_gets_it(tmp_path: Path) -> None:
     # Where other tests have the same environment.
     with serving(str(archive), folder=tmp_path, environment={"FORECASTLE_CACHE_DIR": str(CACHE)}) as server:
         assert server.post("/predictions/noop", b"[1, 2.5]").json() == 3.5
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+def test_torchserve_s_quick_start(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())  # which colour a picture mostly is
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.trace(net, torch.ones(1, 3, 224, 224)), file)
+    files: dict[str, str | bytes] = {"net.pt": file.getvalue()}
+    files["index_to_name.json"] = '{"0": "red", "1": "green", "2": "blue"}'
+    arguments = ("--serialized-file", "net.pt", "--extra-files", "index_to_name.json")
+    archive = torch_archive(tmp_path, files, *arguments, name="colours", handler="image_classifier")
+    with serving(str(archive), "--batch-size", "2", folder=tmp_path) as server:
+        for path, more in (
+            ("/predictions/colours", {"content": jpeg("blue")}),
+            ("/predictions/colours/1.0", {"files": {"data": ("kitten.jpg", jpeg("blue"))}}),
+        ):
+            # curl -T sends a PUT, without a content type.
+            answer = httpx.put(f"{server.url}{path}", timeout=60, **more).json()
+            assert list(answer) == ["blue", "red", "green"] or list(answer) == ["blue", "green", "red"]
+        refused = server.post("/predictions/colours", b"no picture", "image/jpeg")
+        assert (refused.status_code, refused.json()["type"]) == (400, "BadInput")
 
 
 def test_requests_that_wait_go_to_the_handler_together_where_that_was_asked_for(tmp_path: Path) -> None:

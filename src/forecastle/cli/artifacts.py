@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TransferSpeedColumn
 from rich.progress import Progress as Bars
 
+from forecastle.cluster.model_store import FIRST_VERSION
 from forecastle.cluster.prepare import prepared
 from forecastle.cluster.specs import ModelSpec
 from forecastle.cluster.threads import in_thread
+from forecastle.models import mar
 from forecastle.models.artifact import Artifact
+from forecastle.models.identity import identity
 from forecastle.models.progress import Progress, silent
+
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}", re.ASCII)
+"""What a version may be called; an archive that says another one keeps ours."""
 
 Found = list[tuple[ModelSpec, Artifact]]
 
@@ -40,7 +48,10 @@ def _open(spec: ModelSpec, cache: Path, progress: Progress) -> tuple[ModelSpec, 
     # Replicas can import what lies in the working folder; a console script's process cannot by itself.
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)
-    return prepared(spec, cache=cache, progress=progress)
+    spec, artifact = prepared(spec, cache=cache, progress=progress)
+    unsaid = artifact.runtime == mar.RUNTIME and spec.version == FIRST_VERSION
+    version = identity(artifact).version if unsaid else ""
+    return msgspec.structs.replace(spec, version=version) if _VERSION.fullmatch(version) else spec, artifact
 
 
 @contextlib.contextmanager

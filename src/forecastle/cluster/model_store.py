@@ -64,10 +64,17 @@ class ModelStore:
         if "://" in url or Path(url).is_absolute():
             return url
         path = self._root.absolute() / url
-        if not path.exists():
+        if not _is_there(path):
             text = f"Model not found in model store: {url[:500]}; the store is {self._root}, set by --model-root"
             raise ModelNotFound(text)
         return str(path)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _is_http(url: str) -> bool:
