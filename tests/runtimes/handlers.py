@@ -38,12 +38,19 @@ def make_mar(path: Path, files: Mapping[str, str | bytes], handler: str = "servi
 
 
 class Handled:
-    """A handler, loaded; ``service`` is the content of ``service.py``."""
+    """A handler, loaded; ``service`` is the content of ``service.py``, ``files`` are others."""
 
     def __init__(
-        self, folder: Path, service: str, handler: str = "service:handle", *, batch_size: int = -1, **more: Any
+        self,
+        folder: Path,
+        service: str,
+        handler: str = "service:handle",
+        *,
+        batch_size: int = -1,
+        files: Mapping[str, str] | None = None,
+        **more: Any,
     ) -> None:
-        archive = make_mar(folder / "noop.mar", {"service.py": service}, handler, **more)
+        archive = make_mar(folder / "noop.mar", {"service.py": service, **(files or {})}, handler, **more)
         artifact = open_artifact(str(archive), cache=folder / "cache")
         self.hooks, self.info = load_model(artifact, name="noop", batch_size=batch_size)
         self.requests: list[CurrentRequest] = []

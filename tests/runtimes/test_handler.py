@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -244,6 +246,40 @@ def test_what_initialize_raises_ends_the_loading(tmp_path: Path) -> None:
     broken = CLASS.replace("self.initialized = True", "raise OSError('no weights')")
     with pytest.raises(OSError, match="no weights"):
         Handled(tmp_path, broken, "service")
+
+
+CONFIGURED = """
+def handle(data, context):
+    return data and [context.model_yaml_config for _ in data]
+"""
+
+
+def test_a_handler_has_what_its_model_config_says(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    config = "batchSize: 4\nhandler:\n  top: [1, 2]\n"
+    handled = Handled(tmp_path, CONFIGURED, files={"config.yaml": config}, configFile="config.yaml")
+    assert json.loads(handled.ask(raw(b"1"))[0]) == {"batchSize": 4, "handler": {"top": [1, 2]}}
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [({}, "cannot be read: .*No such file"), ({"c.yaml": "[1]"}, "holds list"), ({"c.yaml": "{"}, "cannot be read")],
+)
+def test_a_config_that_is_none_is_named(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    pytest.importorskip("yaml")
+    status, message = Handled(tmp_path, CONFIGURED, files=files, configFile="c.yaml").ask(raw(b"1"))
+    assert status == 503
+    assert re.search(rf"raised LoadFailed: c\.yaml {said}", message.replace("\n", " "))
+
+
+def test_without_a_config_it_is_empty_and_without_pyyaml_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    assert Handled(tmp_path, CONFIGURED).ask(raw(b"1"))[0] == b"{}"
+    status, message = Handled(tmp_path, CONFIGURED, configFile="c.yaml").ask(raw(b"1"))
+    assert status == 503
+    assert "put pyyaml in requirements.txt" in message
 
 
 def test_metrics_are_lines_of_the_log_with_their_dimensions(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

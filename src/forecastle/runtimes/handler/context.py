@@ -7,10 +7,13 @@ https://github.com/pytorch/serve/blob/master/ts/context.py
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from forecastle.errors import BadOutput
 from forecastle.hooks.current import CurrentRequest, check_header
+from forecastle.runtimes.handler.config import read_config
 from forecastle.runtimes.handler.metrics import Metrics
 from forecastle.runtimes.version import version
 
@@ -102,10 +105,19 @@ class Context:
             "server_version": version(),
             "limit_max_image_pixels": True,
         }
-        self.model_yaml_config: dict[str, Any] = {}
         self.request_ids: dict[int, str] = {}
         self.request_processor: list[RequestProcessor] = []
         self.metrics = Metrics(model_name, self.request_ids)
+
+    @cached_property
+    def model_yaml_config(self) -> dict[str, Any]:
+        """What TorchServe's ``model-config.yaml`` says, for the handler's own use; nothing where there is none.
+
+        Raises:
+            LoadFailed: the file is not there or holds no mapping, or PyYAML is not installed.
+        """
+        name = self.manifest.get("model", {}).get("configFile", "")
+        return read_config(Path(self.system_properties["model_dir"]) / name) if name else {}
 
     def enter(self, batch: list[tuple[CurrentRequest, Mapping[str, str]]]) -> None:
         """Begin a batch: the requests, and the content types of their parts by name."""
