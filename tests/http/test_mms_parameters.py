@@ -51,6 +51,7 @@ def test_a_number_that_is_none_is_named(value: str) -> None:
 
 def test_values_of_another_type_are_named() -> None:
     found = read(body=b'{"url": 7, "n": true, "f": [1]}')
+    assert "f" in found
     with pytest.raises(BadInput, match="Parameter url is 7: it must be a text"):
         found.text("url")
     with pytest.raises(BadInput, match="Parameter n is 'True'"):

@@ -61,7 +61,8 @@ class Parameters:
 
     def __contains__(self, key: str) -> bool:
         """Whether it was sent, and is not empty."""
-        return self._values.get(key) not in {None, ""}
+        value = self._values.get(key)
+        return value is not None and value != ""
 
 
 async def parameters(request: Request) -> Parameters:
