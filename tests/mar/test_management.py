@@ -337,3 +337,24 @@ def test_mms_own_inference_requests_are_answered(server: Server, manage: Manager
     assert httpx.get(f"{server.url}/predictions").status_code == 404
     described = httpx.options(f"{server.management}/").json()
     assert set(described["paths"]["/models"]) == {"get", "post"}
+
+
+def test_an_application_takes_a_status_of_400_and_above_for_a_failure(server: Server, manage: Manager) -> None:
+    assert manage("POST", "/models?url=respheader-test.mar&model_name=applied&initial_workers=1")[0] == 200
+    application = {
+        "name": "app",
+        "input_type": "strings",
+        "default_output": "none",
+        "slo_micros": 30_000_000,
+        "models": ["applied"],
+    }
+    registered = httpx.post(f"{server.management}/v1/applications", json=application, timeout=PATIENCE)
+    assert registered.status_code == 201, registered.text
+    # The second time too: what failed is kept in no cache.
+    for _ in range(2):
+        answer = server.post("/app/predict", b'{"input": "status"}').json()
+        assert (answer["default"], answer["output"]) == (True, "none")
+    answer = server.post("/app/predict", b'{"input": "else"}').json()
+    assert answer["default"] is False
+    assert httpx.delete(f"{server.management}/v1/applications/app").status_code == 204
+    assert manage("DELETE", "/models/applied")[0] == 200
