@@ -15,7 +15,7 @@ from forecastle.models.signature import Signature
 from forecastle.runtimes.batching import Item, Prediction, Stacker, TensorModel
 from forecastle.runtimes.reading import Reader
 
-_JSON_FIRST = (None, "*/*", media.JSON)
+_JSON_FIRST = (("*/*", 1), (media.JSON, 1))
 """Where one of these leads what a client accepts, JSON is the answer."""
 
 
@@ -67,7 +67,7 @@ class TensorRuntime:
         """Write a prediction as JSON, a single array also as NPY or CSV, several as NPZ."""
         if not isinstance(prediction, Prediction):
             return defaults.output_fn(prediction, accept)
-        if accept.best not in _JSON_FIRST:
+        if accept and accept[0] not in _JSON_FIRST:
             value = self._arrays(prediction)
             # A line of CSV is a row: one record's needs its axis of rows back.
             table = value[None] if prediction.single and isinstance(value, np.ndarray) else value
