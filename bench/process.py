@@ -78,7 +78,7 @@ def running(command: Sequence[str], port: int, workload: Workload) -> Iterator[S
                 raise SystemExit(f"{' '.join(command)} did not answer:\n{log.read().decode()}")
             yield Server(process.pid, url, time.monotonic() - began, answer)
         finally:
-            _end(process)
+            end(process)
 
 
 def _first_answer(process: subprocess.Popen[bytes], url: str, workload: Workload) -> bytes | None:
@@ -93,7 +93,8 @@ def _first_answer(process: subprocess.Popen[bytes], url: str, workload: Workload
     return None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a server, and all that it has started."""
     children = _tree(process.pid)
     process.terminate()
     try:

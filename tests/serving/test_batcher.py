@@ -363,3 +363,23 @@ def test_idle_costs_no_timer() -> None:
     bench.finish(slot, link)
     bench.clock.advance(math.ceil(GRACE) + 20)
     assert bench.clock.timers == 0
+
+
+def test_who_would_wait_longer_than_there_is_time_is_refused_when_it_comes() -> None:
+    class Known(FixedBatch):
+        """A policy that knows what batches take: a second, for four requests."""
+
+        def wait(self, ahead: int) -> float:
+            return (ahead // 4 + 1) * 1.0
+
+    bench = Bench()
+    bench.batcher.policy = Known(4)
+    bench.replica()
+    bench.submit(*(f"running{i}" for i in range(4)), timeout=2.5)
+    bench.submit(*(f"waiting{i}" for i in range(8)), timeout=2.5)
+    bench.submit("late", timeout=2.5)
+    assert isinstance(bench.collector.one("late"), Overloaded)
+    bench.submit("patient", timeout=3.5)
+    bench.submit("urgent", timeout=2.0)  # it goes before some of those that wait: how many is not known
+    assert not bench.collector.results["patient"]
+    assert not bench.collector.results["urgent"]

@@ -129,6 +129,17 @@ class AdaptiveBatch:
         rung = self._latency.rung(size)
         return self._means[rung] if rung < len(self._means) else self._foretold
 
+    def wait(self, ahead: int) -> float:
+        """Return what the full batches before take, and then one more; 0 while larger ones are tried.
+
+        Until then many must be let wait: else nobody would learn what larger batches take.
+        """
+        trial, means = self._trial, self._means
+        if trial.size and min(trial.mean, trial.best) <= self._room:
+            return 0.0
+        full = max(0, bisect_right(means, self._room) - 1)
+        return (ahead // self._sizes[full] + 1) * means[full]
+
     def depth(self) -> int:
         """Return 2 for a model quick enough that its replica would otherwise wait for the next batch."""
         seconds = self._batch_seconds

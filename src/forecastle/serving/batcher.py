@@ -83,6 +83,8 @@ class Batcher:
             self._end(ticket, self._closed())
         elif len(queue) >= queue.limit:
             self._end(ticket, self._overloaded())
+        elif self._is_too_late(ticket):
+            self._end(ticket, self._behind(ticket, ticket.accepted))
         elif not self.slots and ticket.accepted >= self._without_replica_since + GRACE:
             self._end(ticket, self._no_replica())
         else:
@@ -321,6 +323,14 @@ class Batcher:
                 slot.hung()
             else:
                 self._alarm.set(over_at)
+
+    def _is_too_late(self, ticket: Ticket) -> bool:
+        """Whether those that go before a new ticket leave it no time; how many do is known of the last one only."""
+        queue, deadline = self._queue, ticket.request.deadline
+        ahead = len(queue)
+        if not ahead or not self.slots or deadline < queue.latest:
+            return False
+        return self.policy.wait(ahead // len(self.slots)) > deadline - ticket.accepted
 
     def _late(self, ticket: Ticket) -> RequestError:
         seconds = max(0.0, ticket.request.deadline - ticket.accepted)

@@ -43,6 +43,9 @@ class BatchPolicy(Protocol):
     def foretold(self, size: int) -> float:
         """Return the seconds that a batch of ``size`` takes on average; 0 where that is not known."""
 
+    def wait(self, ahead: int) -> float:
+        """Return the seconds at least until a request is answered that so many go before; 0 where that is not known."""
+
     def depth(self) -> int:
         """Return how many batches a replica may hold, the running one included."""
 
@@ -85,6 +88,10 @@ class FixedBatch:
     def foretold(self, size: int) -> float:
         """Return what as many items have cost lately."""
         return size * self.item_seconds
+
+    def wait(self, ahead: int) -> float:  # noqa: ARG002
+        """Return 0: what larger batches would take is not known."""
+        return 0.0
 
     def depth(self) -> int:
         """Return 2 for a model quick enough that its replica would otherwise wait for the next batch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from heapq import heapify, heappop, heappush
 
 from forecastle.serving.ticket import Ticket
@@ -11,11 +12,12 @@ class Queue:
     """Tickets that wait, in the order of their deadlines, and of arrival where those are equal.
 
     A ticket that is settled while it waits (its client has gone) stays in the heap until it is met there; ``forget``
-    takes it out of the count at once.
+    takes it out of the count at once. ``latest`` is the latest deadline of those that wait, or of some that did.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.latest = -math.inf
         self._heap: list[tuple[float, int, Ticket]] = []
         self._arrivals = 0
         self._gone = 0
@@ -27,8 +29,11 @@ class Queue:
     def push(self, ticket: Ticket) -> None:
         """Add a ticket. Whether the queue is full is for the caller to ask: what a dead replica gives back fits."""
         self._arrivals += 1
+        deadline = ticket.request.deadline
+        if deadline > self.latest or not self._heap:
+            self.latest = deadline
         ticket.waiting = True
-        heappush(self._heap, (ticket.request.deadline, self._arrivals, ticket))
+        heappush(self._heap, (deadline, self._arrivals, ticket))
 
     def forget(self, ticket: Ticket) -> None:
         """Count a settled ticket as gone."""

@@ -1,0 +1,1 @@
+"""Goodput against offered load: Forecastle's applications beside two peers, on the same model."""
