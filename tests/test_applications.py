@@ -136,7 +136,7 @@ def test_no_query_is_lost_defaulted_or_answered_by_an_unready_version_while_vers
         step("1", "model", "use", "m", "1")
         step("3", "model", "deploy", "m=m3.py", "--version", "3")
         step("3", "model", "delete", "m", "--version", "1")
-        step("3", "model", "scale", "m", "3")
+        step("3", "model", "scale", "m", "4")
         step("3", "model", "scale", "m", "1")
     finally:
         stop.set()
@@ -283,3 +283,54 @@ def test_a_store_that_is_none_is_told_at_the_start(tmp_path: Path, arguments: li
         else:
             assert server.end() == 2
             assert arguments[0] in server.log or "'../x'" in server.log
+
+
+ADMIN = [
+    ("add_app", b"", "Error parsing JSON"),
+    ("add_app", b"[]", "Expected `object`"),
+    ("add_app", b'{"name": "a"}', "input_type"),
+    ("add_app", b'{"name": "a/b", "input_type": "ints", "default_output": "", "latency_slo_micros": 1}', "name"),
+    ("add_app", b'{"name": "a", "input_type": "bogus", "default_output": "", "latency_slo_micros": 1}', "integers"),
+    ("add_app", b'{"name": "a", "input_type": "ints", "default_output": "", "latency_slo_micros": 0}', "objective"),
+    ("add_app", b'{"name": "a", "input_type": "ints", "default_output": "", "latency_slo_micros": "1"}', "int"),
+    ("add_app", b'{"name": "a", "input_type": "ints", "default_output": 1, "latency_slo_micros": 1}', "str"),
+    ("add_app", b"\xff", ""),
+    ("delete_app", b'{"name": "nothing"}', "nothing"),
+    ("add_model_links", b'{"app_name": "nothing", "model_names": ["m"]}', "nothing"),
+    ("add_model", b'{"model_name": "m", "model_version": "1", "input_type": "ints", "batch_size": 0}', "batch_size"),
+    ("add_model", b'{"model_name": "m:", "model_version": "1", "input_type": "ints"}', "m:"),
+    ("set_model_version", b'{"model_name": "nothing", "model_version": "1"}', "nothing"),
+    ("delete_versioned_model", b'{"model_name": "nothing", "model_version": "1"}', "nothing"),
+    ("get_all_applications", b"{}", "verbose"),
+    ("get_linked_models", b'{"app_name": "nothing"}', "nothing"),
+]
+
+
+def test_a_bad_admin_request_is_400_with_a_sentence_and_changes_nothing(server: Server, forecastle: Commands) -> None:
+    for call, body, text in ADMIN:
+        reply = httpx.post(f"{server.management}/admin/{call}", content=body, timeout=30)
+        assert reply.status_code == 400, (call, body, reply.text)
+        assert text in reply.text, (call, body, reply.text)
+        assert len(reply.text) < 1000
+    assert forecastle.json("app", "list") == forecastle.json("model", "list") == []
+    assert httpx.post(f"{server.management}/admin/nothing", json={}).status_code == 404
+
+
+def test_a_model_that_breaks_its_word_costs_its_own_queries_alone(
+    server: Server, forecastle: Commands, tmp_path: Path
+) -> None:
+    (tmp_path / "odd.py").write_text(
+        "def predict_batch_fn(batch, model):\n"
+        "    if 'few' in batch:\n        return []\n"
+        "    if 'die' in batch:\n        import os; os._exit(3)\n"
+        "    odd = {'nan': float('nan'), 'odd': object()}\n"
+        "    return [odd.get(each, each) for each in batch]\n"
+    )
+    forecastle("model", "deploy", "odd=odd.py")
+    forecastle("app", "register", "a", "--link", "odd", "--slo", "20s", "--default", "none", "--cache", "0")
+    for bad, cause in [("few", "error"), ("odd", "error"), ("die", "error"), (None, "")]:
+        reply = httpx.post(f"{server.url}/a/predict", json={"input": bad}, timeout=30).json()
+        assert reply.get("default_cause", "") == cause, reply
+        eventually(lambda: ask(server, "a", "fine") == "fine", "an answer")
+    assert ask(server, "a", "nan") is None
+    assert httpx.post(f"{server.url}/a/predict", json={"input_batch": []}).json() == {"batch_predictions": []}
