@@ -372,14 +372,23 @@ def test_who_would_wait_longer_than_there_is_time_is_refused_when_it_comes() -> 
         def wait(self, ahead: int) -> float:
             return (ahead // 4 + 1) * 1.0
 
+        def least(self, size: int) -> float:  # noqa: ARG002
+            return 1.0
+
     bench = Bench()
     bench.batcher.policy = Known(4)
-    bench.replica()
-    bench.submit(*(f"running{i}" for i in range(4)), timeout=2.5)
+    slot, link = bench.replica()
+    bench.submit(*(f"first{i}" for i in range(4)), timeout=2.5)
     bench.submit(*(f"waiting{i}" for i in range(8)), timeout=2.5)
-    bench.submit("late", timeout=2.5)
+    bench.submit("too late", *(f"more{i}" for i in range(8)), timeout=2.5)
+    assert not bench.collector.results["too late"]  # nobody has come too late yet
+    bench.clock.advance(1.9)
+    bench.finish(slot, link, 1.9)  # now some have
+    assert isinstance(bench.collector.one("waiting0"), Overloaded)
+    bench.submit(*(f"running{i}" for i in range(8)), timeout=2.6)
+    bench.submit("late", timeout=2.6)
     assert isinstance(bench.collector.one("late"), Overloaded)
-    bench.submit("patient", timeout=3.5)
+    bench.submit("patient", timeout=9.5)
     bench.submit("urgent", timeout=2.0)  # it goes before some of those that wait: how many is not known
     assert not bench.collector.results["patient"]
     assert not bench.collector.results["urgent"]

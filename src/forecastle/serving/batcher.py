@@ -23,6 +23,12 @@ from forecastle.serving.ticket import Result, Ticket
 GRACE = 1.0
 """Seconds that requests wait for a replica while there is none, about what a restart takes; then they are refused."""
 
+CERTAIN = 0.92
+"""What share of the wait that is foretold must exceed a request's time for it to be refused as it comes.
+
+Whoever is not refused then may still be when a replica is free: later, and never without need.
+"""
+
 ATTEMPTS = 2
 """How many replicas may die with a request in them before the request fails with them."""
 
@@ -60,6 +66,8 @@ class Batcher:
         self._record = record
         self._batches = 0
         self._pumping = False
+        self._crowded = False  # whether somebody came too late for the last batch, or was refused since the one before
+        self._refused = False
         self._closed: Callable[[], RequestError] | None = None
         self._alarm = Alarm(clock, self._wake)
         self._without_replica_since = clock.now()
@@ -263,6 +271,7 @@ class Batcher:
         tickets: list[Ticket] = []
         requests: list[Request] = []
         queue = self._queue
+        self._crowded, self._refused = self._refused, False
         while len(tickets) < size and (head := queue.head()) is not None:
             if head.attempts and tickets:
                 break  # what a replica died with runs alone, so that it takes no other request with it
@@ -272,6 +281,7 @@ class Batcher:
                 continue
             if head.request.deadline <= ends and queue:
                 self._end(head, self._behind(head, now))
+                self._crowded = True
                 continue
             tickets.append(head)
             requests.append(head.request)
@@ -325,12 +335,20 @@ class Batcher:
                 self._alarm.set(over_at)
 
     def _is_too_late(self, ticket: Ticket) -> bool:
-        """Whether those that go before a new ticket leave it no time; how many do is known of the last one only."""
+        """Whether those that go before a new ticket leave it no time.
+
+        That is asked only while some come too late, and of the last one only: how many go before others is not known.
+        """
         queue, deadline = self._queue, ticket.request.deadline
         ahead = len(queue)
-        if not ahead or not self.slots or deadline < queue.latest:
+        if not self._crowded or not ahead or not self.slots or deadline < queue.latest:
             return False
-        return self.policy.wait(ahead // len(self.slots)) > deadline - ticket.accepted
+        wait, flights = self.policy.wait(ahead // len(self.slots)), min(self.slots, key=_load).flights
+        if wait and flights:
+            wait += max(0.0, flights[0].started + self.policy.foretold(len(flights[0].tickets)) - ticket.accepted)
+        late = CERTAIN * wait > deadline - ticket.accepted
+        self._refused = self._refused or late
+        return late
 
     def _late(self, ticket: Ticket) -> RequestError:
         seconds = max(0.0, ticket.request.deadline - ticket.accepted)
