@@ -372,7 +372,7 @@ def test_who_would_wait_longer_than_there_is_time_is_refused_when_it_comes() -> 
         def wait(self, ahead: int) -> float:
             return (ahead // 4 + 1) * 1.0
 
-        def least(self, size: int) -> float:  # noqa: ARG002
+        def least(self, size: int) -> float:
             return 1.0
 
     bench = Bench()
