@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 from dataclasses import asdict
@@ -10,13 +11,19 @@ from pathlib import Path
 
 from cyclopts import App
 
-from bench.overload import load
+from bench.overload import load, table
 from bench.overload.cost import BASE, EACH, MOST
 from bench.overload.subjects import Subject, peer, running, subjects
 
 RESULTS = Path(__file__).parents[1] / "results"
-SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
+SHARES = (0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
 """Offered loads, as shares of what the model can do in the largest batches that peers are allowed."""
+
+STEPS, REPEATS = 3, 3
+"""How often the gap around the sustainable rate is halved, and how often twice that rate is asked for."""
+
+RAMP = 1.0
+"""Seconds of each load that are not judged: its queue fills."""
 
 KEPT = 0.95
 """The share of its sustainable rate that Forecastle answers in time at twice that rate."""
@@ -25,59 +32,67 @@ app = App(help="Measure goodput against offered load, beside LitServe and BentoM
 
 
 @app.default
-def run(*, seconds: float = 4.0, slo_ms: float = 200.0, only: str = "", check: bool = False) -> int:
+def run(
+    *, seconds: float = 5.0, slo_ms: float = 200.0, only: str = "", work: str = "sleep", check: bool = False
+) -> int:
     """Print what each server answers in time, and draw it.
 
     Args:
-        seconds: How long each load lasts.
+        seconds: How long each load is judged.
         slo_ms: The latency objective.
         only: Servers, apart by commas; all unless it is said.
+        work: What the model does for its time: sleep, as while a GPU computes, or cpu.
         check: Exit with 1 if Forecastle answers less than 95 % of its sustainable rate at twice that.
     """
     capacity = MOST / (BASE + EACH * MOST)
-    found: dict[str, list[load.Goodput]] = {}
-    kept: dict[str, float] = {}
-    heads = ("offered/s", "in time/s", "share", "p99 ms", "refused after ms")
-    print(f"{'server':10} {heads[0]:>9} {heads[1]:>9} {heads[2]:>6} {heads[3]:>8} {heads[4]:>17}")
-    for subject in subjects():
-        if not only or subject.name in only.split(","):
-            found[subject.name], kept[subject.name] = _measured(subject, capacity, seconds, slo_ms / 1000)
-    RESULTS.mkdir(exist_ok=True)
-    data, picture = RESULTS / "overload.json", RESULTS / "overload.png"
-    servers = {name: [asdict(each) for each in points] for name, points in found.items()}
-    data.write_text(json.dumps({"slo_ms": slo_ms, "capacity": capacity, "servers": servers}, indent=1))
-    plot = [peer("matplotlib==3.10.8"), str(Path(__file__).with_name("plot.py")), str(data), str(picture)]
-    subprocess.run(plot, check=True)
-    for name, share in kept.items():
-        print(f"{name}: at twice its sustainable rate it answers {share:.0%} of that rate in time")
-    print(f"drawn in {picture}")
-    return 1 if check and kept.get("Forecastle", 1.0) < KEPT else 0
+    chosen = [subject for subject in subjects() if not only or subject.name in only.split(",")]
+    print(table.HEAD)
+    curves = [_measured(subject, capacity, seconds, slo_ms / 1000, work) for subject in chosen]
+    print("\n" + table.ratios(curves))
+    name = "-".join(filter(None, ("overload", "" if work == "sleep" else work, only)))  # a part replaces no whole
+    _draw(curves, {"slo_ms": slo_ms, "capacity": capacity, "work": work}, name)
+    ours = [curve.kept for curve in curves if curve.name == "Forecastle"]
+    return 1 if check and min(ours, default=1.0) < KEPT else 0
 
 
-def _measured(subject: Subject, capacity: float, seconds: float, slo: float) -> tuple[list[load.Goodput], float]:
-    """Return the points of the curve, and what is left of the sustainable rate at twice that rate."""
-    points = []
-    with running(subject, slo) as port:
+def _measured(subject: Subject, capacity: float, seconds: float, slo: float, work: str) -> table.Curve:
+    """Sweep, find the sustainable rate to an eighth of the gap that it lies in, and ask for more than it."""
+    points: list[load.Goodput] = []
+    with running(subject, slo, work) as port:
 
-        def point(rate: float, seed: int) -> load.Goodput:
-            outcomes = load.run(port, subject.request, subject.is_good, list(load.arrivals(rate, seconds, seed)))
-            found = load.judge(outcomes, seconds, slo)
-            print(
-                f"{subject.name:10} {found.offered:9.0f} {found.good:9.0f} {found.in_time:6.0%} {found.p99:8.0f} "
-                f"{found.p50_other:17.1f}",
-                flush=True,
-            )
+        def point(rate: float) -> load.Goodput:
+            times = list(load.arrivals(rate, RAMP + seconds, len(points)))
+            outcomes = load.run(port, subject.request, subject.is_good, times)
+            found = load.judge(times, outcomes, RAMP, RAMP + seconds, slo)
+            calm = load.settled(port, subject.request, subject.is_good, slo)
+            points.append(found)
+            print(table.line(subject.name, found) + ("" if calm else "  (did not settle)"), flush=True)
             return found
 
         warm = list(load.arrivals(capacity, 2.0, 0))
         load.run(port, subject.request, subject.is_good, warm)  # what learns, learns
-        for seed, share in enumerate(SHARES):
-            points.append(point(share * capacity, seed))
+        load.settled(port, subject.request, subject.is_good, slo)
+        for share in SHARES:
+            point(share * capacity)
+        for _ in range(STEPS):
+            if gap := load.between(points):
+                point(sum(gap) / 2)
         most = load.sustainable(points)
-        last = point(2 * most, len(SHARES)) if most else None
-    if last is not None:
-        points.append(last)
-    return sorted(points, key=lambda each: each.offered), last.good / most if last is not None else 0.0
+        rate = most.offered if most else 0.0
+        twice = [point(2 * rate).good for _ in range(REPEATS)] if rate else []
+        if rate:
+            point(3 * rate)
+    kept = statistics.median(twice) / rate if rate else 0.0
+    return table.Curve(subject.name, rate, kept, sorted(points, key=lambda each: each.offered))
+
+
+def _draw(curves: list[table.Curve], settings: dict[str, object], name: str) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    data, picture = RESULTS / f"{name}.json", RESULTS / f"{name}.png"
+    data.write_text(json.dumps({**settings, "servers": [asdict(curve) for curve in curves]}, indent=1))
+    plot = [peer("matplotlib==3.10.8"), str(Path(__file__).with_name("plot.py")), str(data), str(picture)]
+    subprocess.run(plot, check=True)
+    print(f"drawn in {picture}")
 
 
 if __name__ == "__main__":

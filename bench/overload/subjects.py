@@ -37,10 +37,11 @@ class Subject:
     setup: Callable[[int, float], None] = lambda *_: None
 
     def request(self, number: int) -> bytes:
-        """Return the bytes of a request; no two ask the same."""
+        """Return the bytes of a request; no two ask the same, and every other one prefers a 503 to a default."""
         body = json.dumps({"input": self.input(number)}).encode()
-        head = f"POST {self.path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
-        return head.encode() + b"\r\n\r\n" + body
+        head = [f"POST {self.path} HTTP/1.1", "host: x", "content-type: application/json"]
+        head += [f"content-length: {len(body)}", *(["prefer: default=no"] if number % 2 else [])]
+        return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 
 def subjects() -> list[Subject]:
@@ -58,10 +59,10 @@ def peer(*requirements: str) -> str:
 
 
 @contextlib.contextmanager
-def running(subject: Subject, slo: float) -> Iterator[int]:
+def running(subject: Subject, slo: float, work: str) -> Iterator[int]:
     """Run a server, ready to be asked, and yield its port."""
     port, management = process.free_port(), process.free_port()
-    environment = {**os.environ, "SLO_MS": str(round(1000 * slo)), "BENTOML_DO_NOT_TRACK": "True"}
+    environment = {**os.environ, "SLO_MS": str(round(1000 * slo)), "WORK": work, "BENTOML_DO_NOT_TRACK": "True"}
     with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as home:
         environment["BENTOML_HOME"] = home
         command = subject.command(port, management)

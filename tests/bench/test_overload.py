@@ -5,8 +5,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from bench.overload import load
+from bench.overload import load, table
 from bench.overload.load import Goodput, Outcome
+from bench.overload.table import Curve
 
 
 def test_arrivals_are_as_many_as_was_said_and_the_same_each_time() -> None:
@@ -17,16 +18,55 @@ def test_arrivals_are_as_many_as_was_said_and_the_same_each_time() -> None:
 
 
 def test_only_predictions_in_time_are_goodput() -> None:
-    outcomes = [Outcome(0.05, True), Outcome(0.3, True), Outcome(0.01, False), Outcome(0.02, False), None]
-    found = load.judge(outcomes, seconds=2.0, slo=0.2)
-    assert (found.offered, found.good, found.in_time) == (2.5, 0.5, 0.2)
+    outcomes = [
+        Outcome(0.05, "good"),
+        Outcome(0.3, "good"),
+        Outcome(0.01, "default"),
+        Outcome(0.02, "refused"),
+        Outcome(0.03, "failed"),
+        None,
+    ]
+    found = load.judge([1.0] * 6, outcomes, begin=0.5, end=2.5, slo=0.2)
+    assert (found.offered, found.good, found.in_time) == (3.0, 0.5, 1 / 6)
+    assert (found.defaults, found.refused, found.failed) == (0.5, 0.5, 1.0)
     assert found.p50_other == pytest.approx(20.0)
+    assert found.p99 == pytest.approx(300.0)
+
+
+def test_a_queue_that_fills_or_is_worked_off_is_no_goodput() -> None:
+    answered = Outcome(0.15, "good")
+    found = load.judge([0.8, 0.9, 1.5, 1.9], [answered] * 4, begin=1.0, end=2.0, slo=0.2)
+    assert (found.offered, found.good, found.in_time) == (2.0, 2.0, 1.0)  # 0.9 and 1.5 end there, 1.5 and 1.9 begin
+
+
+def test_what_was_never_answered_has_no_percentile() -> None:
+    found = load.judge([0.0, 0.1], [None, None], begin=0.0, end=1.0, slo=0.2)
+    assert (found.p99, found.p50_other, found.failed) == (None, None, 2.0)
+
+
+POINTS = [
+    Goodput(offered=100, good=100, in_time=1.0),
+    Goodput(offered=200, good=199, in_time=0.995),
+    Goodput(offered=400, good=300, in_time=0.75),
+    Goodput(offered=300, good=290, in_time=0.97),
+]
 
 
 def test_what_is_sustainable_is_what_99_of_100_are_answered_at() -> None:
-    points = [Goodput(100, 100, 1.0, 1, 1), Goodput(200, 199, 0.995, 1, 1), Goodput(400, 300, 0.75, 1, 1)]
-    assert load.sustainable(points) == 199
-    assert load.sustainable(points[2:]) == 0.0
+    assert load.sustainable(POINTS) == POINTS[1]
+    assert load.between(POINTS) == (200, 300)
+    assert load.sustainable(POINTS[2:]) is None
+    assert load.between(POINTS[2:]) is None
+    assert load.between(POINTS[:2]) is None
+
+
+def test_the_table_has_ratios_to_what_each_server_sustains() -> None:
+    text = table.ratios([Curve("Ours", 200.0, 0.97, POINTS), Curve("Theirs", 0.0, 0.0, POINTS)])
+    assert "| Ours | 2.00 | 1.50 | 400 | 300 |" in text
+    assert "| Theirs |" not in text
+    assert "Ours sustains 200/s; asked for twice that, it answers 97% of it in time" in text
+    assert "Goodput" not in table.line("Ours", POINTS[0])
+    assert "99.5%" in table.line("Ours", POINTS[1])
 
 
 @pytest.fixture
@@ -42,7 +82,7 @@ def slow_server() -> Iterator[int]:
             number = int(head.rpartition(b"\n")[2])
             if number == 3:
                 continue
-            status = b"503 No" if number == 2 else b"200 OK"
+            status = {2: b"503 No\r\nRetry-After: 1", 4: b"503 No"}.get(number, b"200 OK")
             if number == 1:
                 writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
             else:
@@ -67,7 +107,11 @@ def slow_server() -> Iterator[int]:
 
 def test_every_request_of_a_load_has_its_outcome(slow_server: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "PATIENCE", 0.3)
-    outcomes = load.run(
-        slow_server, lambda i: b"POST\n%d" % i, lambda body: body == b"ok", [0.0, 0.01, 0.02, 0.03, 0.04]
-    )
-    assert [None if each is None else each.good for each in outcomes] == [True, True, False, None, True]
+    outcomes = load.run(slow_server, lambda i: b"POST\n%d" % i, lambda body: body == b"ok", [i / 100 for i in range(6)])
+    assert [each and each.kind for each in outcomes] == ["good", "good", "refused", None, "failed", "good"]
+
+
+def test_a_server_is_settled_once_it_answers_all_in_time(slow_server: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "SETTLE_SECONDS", 0.3)
+    assert load.settled(slow_server, lambda _: b"POST\n1", lambda _: True, slo=5.0)
+    assert not load.settled(slow_server, lambda _: b"POST\n2", lambda _: True, slo=5.0)
